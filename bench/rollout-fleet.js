@@ -38,6 +38,7 @@ export const rolloutDeps = (db, owner) => ({
   offlineAfterMs: 3_600_000,
   schemas,
   fenceMaxMs: 15 * 60_000,
+  upgrades: { keepFormerDays: 7, rehearsalMaxAgeMs: 14 * 86_400_000 },
   copyBytesPerSecond: 64_000_000,
   migrations: [],
   windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },

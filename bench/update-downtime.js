@@ -139,7 +139,7 @@ async function openBox(testbed) {
   const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
   const deps = {
     ...{ engine: traced('engine', engine), servers: traced('servers', servers), journal: traced('journal', journal) },
-    ...{ boxes, clock: systemClock, disk: hostDisk },
+    ...{ boxes, clock: systemClock, random: systemRandom, disk: hostDisk },
     once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
     snapshots: traced('snapshots', resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') })),
     workFolder: join(folder, 'work'),

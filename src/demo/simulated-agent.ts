@@ -35,7 +35,11 @@ const settings = (folder: string) => ({
 })
 
 const machine = { cpus: 8, load: [0.6, 0.5, 0.4], memoryBytes: 34e9, memoryAvailableBytes: 21e9, diskBytes: 500e9, freeDiskBytes: 200e9 }
-const disk = { freeBytes: async () => machine.freeDiskBytes, usedBytes: async () => 4e8, diskOf: async () => 'the only one' }
+const disk = {
+  freeBytes: async () => machine.freeDiskBytes,
+  usedBytes: async (path: string) => (path.endsWith('_data') ? 4e8 : 1e6),
+  diskOf: async () => 'the only one',
+}
 
 /** Runs the real agent on a simulated host until the signal aborts. */
 export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults, vaults, signal }: SimulatedAgent): Promise<void> {

@@ -26,6 +26,7 @@ export async function readFleet(db: Db): Promise<FleetCopy> {
     ['tenants', await rowsOf(db, sql`select * from tenants`)],
     ['hosts', await rowsOf(db, sql`select * from hosts`)],
     ['boxes', (await rowsOf(db, sql`select * from boxes where live = 1`)).map(withoutDigests)],
+    ['upgrade_rehearsals', (await rowsOf(db, sql`select * from upgrade_rehearsals`)).map(withoutDigest)],
     // Holds of other rollouts are ignored: they end soon.
     ['box_holds', await rowsOf(db, sql`select * from box_holds where holder not like 'rollout:%'`)],
     ['rollouts', rollouts.map((row) => ({ ...row, status: 'done', idempotency_key: null }))],
@@ -38,6 +39,8 @@ const rowsOf = async (db: Db, query: ReturnType<typeof sql<Row>>): Promise<Row[]
 /** The simulated registry has its own digests; next to real ones every tag would look moved. */
 const withoutDigests = (row: Row): Row =>
   typeof row.last_report === 'string' ? { ...row, last_report: row.last_report.replace(/"digest":"[^"]*"/g, '"digest":null') } : row
+
+const withoutDigest = (row: Row): Row => ({ ...row, result: String(row.result).replace(/"digest":"[^"]*"/g, '"digest":null') })
 
 /** Takes the gates out of the manifest: there is no Prometheus in virtual time. */
 export function withoutGates(copy: FleetCopy): Readonly<{ fleet: FleetCopy; gates: readonly Gate[] }> {

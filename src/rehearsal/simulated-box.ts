@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type LocalBoxes, report } from '../agent/boxes/index.ts'
+import { type FindFacts, type LocalBoxes, report } from '../agent/boxes/index.ts'
 import { memoryLocks, memoryStore, onceOnly, openJournal } from '../agent/journal/index.ts'
 import type { CommandExecutors, LocalBox } from '../agent/ports/index.ts'
 import { type Fault, instant, type Latencies, seededRandom, simulatedHost } from '../agent/simulated/index.ts'
@@ -29,6 +29,8 @@ type Input = Readonly<{
   migrations: readonly BoxMigration[]
   latencies: Latencies
   faults: readonly Fault[]
+  /** It goes to another major version of PostgreSQL, which depends on facts of the box. */
+  isUpgraded: boolean
 }>
 
 const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6, diskOf: async () => 'the only one' }
@@ -40,7 +42,8 @@ const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6, diskOf: 
 export async function simulateBox(input: Input): Promise<SimulatedBox> {
   const { clock, seed, folder, slug, images, latencies, faults } = input
   const pace: { -readonly [What in keyof Latencies]: Latencies[What] } = { ...instant.latencies }
-  const host = simulatedHost({ clock, random: seededRandom(`${seed}/${slug}`), folder, profile: { latencies: pace, faults: [] } })
+  const random = seededRandom(`${seed}/${slug}`)
+  const host = simulatedHost({ clock, random, folder, profile: { latencies: pace, faults: [] } })
   const box = await layOut(input)
   for (const image of Object.values(images)) await host.engine.pull(image, {})
   await host.engine.up(box.project, ['postgres', 'minio', 'synapse', 'edge'])
@@ -51,16 +54,23 @@ export async function simulateBox(input: Input): Promise<SimulatedBox> {
   const journal = await openJournal({ store: memoryStore(), clock })
   const once = onceOnly({ journal, locks: memoryLocks() })
   const boxes = onlyBox(box)
-  const deps = { ...host, clock, boxes, journal, once, disk, workFolder: join(folder, 'work'), allowedImages: input.allowedImages }
+  const deps = { ...host, clock, random, boxes, journal, once, disk, workFolder: join(folder, 'work'), allowedImages: input.allowedImages }
   return {
     executors: {
-      'tenant-box.report_versions': report(deps),
+      'tenant-box.report_versions': report(input.isUpgraded ? { ...deps, findFacts } : deps),
       'tenant-box.prefetch': prefetch(deps),
       'tenant-box.update': update(deps),
     },
     close: () => rm(folder, { recursive: true, force: true }),
   }
 }
+
+/** Other facts were checked by the plan. */
+const findFacts: FindFacts = async (_box, _containers, database) => ({
+  ...{ schemaVersion: null, compatVersion: null, backgroundUpdates: null, collation: null, libc: null, mediaBytes: null },
+  ...{ objectBytes: null, freeDiskBytes: null, otherServices: null, wouldRecreate: null, composeChanged: null },
+  ...{ notRestorable: null, scaledServices: null, formerDatabases: [], hotCopy: database?.hotCopy ?? null },
+})
 
 const onlyBox = (only: LocalBox): LocalBoxes => {
   let box = only
@@ -90,7 +100,7 @@ async function layOut({ folder, slug, boxId, ownershipEpoch, images }: Input): P
 
 const volumes: Partial<Record<Service, string>> = {
   synapse: 'volumes: [ "media:/media" ]',
-  postgres: 'volumes: [ "postgres:/var/lib/postgresql/data" ]',
+  postgres: 'volumes: [ "postgres:/var/lib/postgresql/data" ], environment: { PGDATA: /var/lib/postgresql/data }',
   minio: 'volumes: [ "objects:/data" ]',
 }
 

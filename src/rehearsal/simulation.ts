@@ -84,6 +84,7 @@ async function boxFactory({ db, clock, seed, folder, settings, faults }: Deps) {
       expectedFenceMs,
       worstFenceMs,
       fenceMode = 'until-stable',
+      upgrade,
     } = box
     const row = boxRows.get(boxId)
     const databaseBytes = row?.database_bytes == null ? null : Number(row.database_bytes)
@@ -93,7 +94,7 @@ async function boxFactory({ db, clock, seed, folder, settings, faults }: Deps) {
     if (image !== undefined) pulled.add(`${hostId} ${image}`)
     const expectation = { expectedMs, expectedFenceMs, worstFenceMs }
     return simulateBox({
-      ...{ clock, seed, slug, boxId, allowedImages },
+      ...{ clock, seed, slug, boxId, allowedImages, isUpgraded: upgrade !== undefined },
       folder: join(folder, slug),
       ownershipEpoch: Number(row?.ownership_epoch ?? 1),
       images: imagesNow(manifest.images, from),

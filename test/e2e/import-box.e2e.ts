@@ -87,6 +87,24 @@ describe.skipIf(!testbedExists())('an import', () => {
     await expect(talk.expectComplete()).rejects.toThrow(/to deeply equal/)
   })
 
+  test('of a stack with workers stops them too: nobody is served from the former database', async () => {
+    const one = await adopted('workers')
+    const { stack, talk } = one
+    const before = await stateOf(one)
+    const redis = `${stack.slug}-redis-1`
+    await expect(importIt(one, `blocked-${stack.slug}`, { drop: [redis] })).rejects.toMatchObject({
+      message: expect.stringMatching(new RegExp(`workers \\(.*container ${stack.slug}-synapse-worker-1\\) is not carried over`)),
+    })
+    expect(await stateOf(one)).toEqual(before)
+    await importIt(one, `import-${stack.slug}`, { drop: [redis, 'workers'] })
+    expect(await running(stack.slug)).toEqual([redis])
+    await talk.expectComplete()
+    await talk.say('a message in the box')
+    await talk.expectComplete()
+    await rooms.executors['tenant-box.undo_import'](rooms.contextOf(`undo-${stack.slug}`).context, addressOf(one))
+    expect(await stateOf(one)).toEqual(before)
+  })
+
   test('returns to the stack where the box does not get healthy', async () => {
     const one = await adopted('own-role')
     const before = await stateOf(one)

@@ -110,7 +110,7 @@ const expected: Readonly<Record<string, (slug: string) => object>> = {
 }
 
 describe.skipIf(!testbedExists())('the plan of an import', () => {
-  test.each(specs)('names what runs and changes nothing: $name', async (spec) => {
+  test.each(specs.filter(({ name }) => expected[name]))('names what runs and changes nothing: $name', async (spec) => {
     const { stack, talk } = await started(spec)
     const before = await stateOf(stack)
     // The database that the stack still starts is not the one in use.

@@ -7,6 +7,7 @@ import { readFleet } from '../../src/rehearsal/index.ts'
 import { aManifest } from '../support/boxes.ts'
 import { anOperator } from '../support/boxes-world.ts'
 import { digestOf, newImage } from '../support/rollout-world.ts'
+import { aRehearsal, storeRehearsal, wantNextPostgres } from '../support/upgrade-rehearsals.ts'
 import { aFleet, playedBy } from './a-fleet.ts'
 
 const fleet = [
@@ -31,6 +32,15 @@ describe('a rehearsal', () => {
       expect(box.fenceMs).toBeLessThan(box.worstFenceMs)
     }
     expect(played.makespanMs).toBeLessThan(played.worstMs)
+  })
+
+  test('plays an upgrade of PostgreSQL of a rehearsed box, and blocks the others', async () => {
+    const { db, world, settings } = await aFleet([{ slug: 'acme', canary: true }, { slug: 'beta' }])
+    await wantNextPostgres(db, world)
+    await storeRehearsal(db, world, aRehearsal())
+    const played = await playedBy({ settings, fleet: await readFleet(db), startIso: isoNow(world.clock) })
+    expect(played).toMatchObject({ ended: 'done', updates: 1, refused: 1, pauses: [] })
+    expect(played.boxes.find(({ tenantSlug }) => tenantSlug === 'acme')).toMatchObject({ status: 'succeeded', error: null })
   })
 
   test('keeps to the number of boxes at once and to the bakes of the request', async () => {

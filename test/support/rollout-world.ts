@@ -76,6 +76,7 @@ function worldOf(room: BoxesWorld, boxes: readonly BoxSpec[], settings: Partial<
     assertSnapshotsConfigured: () => undefined,
     schemas: synapseSchemas,
     fenceMaxMs: 15 * 60_000,
+    upgrades: { keepFormerDays: 7, rehearsalMaxAgeMs: 14 * 86_400_000 },
     fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
     snapshots: { free: 'before', pro: 'before', enterprise: 'before' },
     copyBytesPerSecond: 64e6,

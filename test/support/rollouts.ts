@@ -22,6 +22,7 @@ export const aKnownBox = (slug: string, changes: Partial<KnownBox> = {}): KnownB
   report: aReport(slug),
   reportedAt: '2026-01-05T02:00:00.000Z',
   probe: null,
+  rehearsal: null,
   window: null,
   heldBy: null,
   ...changes,

@@ -40,11 +40,12 @@ export function factFinder(deps: Deps): FindFacts {
     const text = await written.catch(() => undefined)
     const postgres = containers.find(({ service }) => service === 'postgres')
     const orNull = <Value>(work: Promise<Value>): Promise<Value | null> => work.catch(() => null)
-    const [libc, mediaBytes, objectBytes, freeDiskBytes, file, composeChanged] = await Promise.all([
+    const [libc, mediaBytes, objectBytes, freeDiskBytes, formerDatabases, file, composeChanged] = await Promise.all([
       orNull(libcOf(postgres)),
       orNull(bytesIn(containers, 'synapse')),
       orNull(bytesIn(containers, 'minio')),
       orNull(freeBytes({ engine, disk }, box, postgres)),
+      orNull(formerDatabasesOf({ engine, sizes }, box)),
       written.then((file) => fileFacts(box, file, containers)).catch(refusedFile),
       text === undefined ? null : orNull(compose.isChanged(box, text)),
     ])
@@ -52,7 +53,7 @@ export function factFinder(deps: Deps): FindFacts {
     const otherServices = text === undefined ? null : otherServicesIn(text, box)
     return {
       ...{ schemaVersion, compatVersion, backgroundUpdates, collation, hotCopy, libc },
-      ...{ mediaBytes, objectBytes, freeDiskBytes, otherServices, composeChanged },
+      ...{ mediaBytes, objectBytes, freeDiskBytes, formerDatabases, otherServices, composeChanged },
       ...(file ?? { wouldRecreate: null, scaledServices: null, notRestorable: null }),
     }
   }
@@ -65,6 +66,20 @@ const refusedFile = (error: unknown): FileFacts | null =>
 async function bytesOfVolume(engine: ContainerEngine, sizes: ReturnType<typeof folderSizes>, volume: string): Promise<number | null> {
   const folder = await engine.volumePath(volume)
   return folder === undefined ? null : sizes(folder)
+}
+
+/** Those that are still there. */
+async function formerDatabasesOf(
+  { engine, sizes }: Readonly<{ engine: ContainerEngine; sizes: FolderSizes }>,
+  { formerDatabases = [] }: LocalBox,
+): Promise<NonNullable<BoxFacts['formerDatabases']>> {
+  const found = await Promise.all(
+    formerDatabases.slice(-20).map(async (former) => {
+      const folder = await engine.volumePath(former.volume)
+      return folder === undefined ? [] : [{ ...former, bytes: await sizes(folder) }]
+    }),
+  )
+  return found.flat()
 }
 
 /** Free space on the disk of the database volume, where a dump and a second database must fit. */

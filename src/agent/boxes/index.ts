@@ -55,7 +55,7 @@ export {
   projectOf,
 } from './local-boxes.ts'
 export { logLines, logs } from './logs.ts'
-export { mountsOf, recordOf } from './mounts.ts'
+export { environmentValue, mountsOf, recordOf } from './mounts.ts'
 export { assertNoLinks, listPlainFolder, readPlainFile, sumPlainFile } from './plain-files.ts'
 export { assertPlaceFree, type ProvisionDeps, plainUrl, portInUse, provision } from './provision.ts'
 export { pinImage, pullImages, resolveImages } from './pull-images.ts'

@@ -22,6 +22,7 @@ const Record = z.object({
   handedOver: z.object({ at: z.string(), holder: z.string() }).exactOptional(),
   orphanFence: z.string().exactOptional(),
   imported: ImportedRecord.exactOptional(),
+  formerDatabases: z.array(z.object({ volume: z.string(), version: z.string(), until: z.string() })).exactOptional(),
 })
 
 /** Records of the boxes on this host, one file each in the agent's folder; readable while the daemon is unreachable. */

@@ -4,6 +4,7 @@ import type { SagaFacts } from '../../core/saga/index.ts'
 import { clearDump } from '../backup/index.ts'
 import { readFence, reportVersions } from '../boxes/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
+import type { FormerDatabase, LocalBox } from '../ports/index.ts'
 import { retry, withRemark } from '../saga/index.ts'
 import type { ChangeRun } from './run.types.ts'
 
@@ -48,24 +49,34 @@ type Leftover = Readonly<{
   keepImages?: boolean
   /** Present head of the box migrations. */
   migrationsHead?: string | undefined
+  /** A volume that is kept for some days. */
+  former?: FormerDatabase | undefined
 }>
 
 /**
  * Removes what a change leaves behind that committed, touched nothing, or was rolled back. After a failed rollback everything stays. A failure
  * here never changes the outcome.
  */
-export async function removeLeftover(run: ChangeRun, { volumes, keepImages = false, migrationsHead }: Leftover): Promise<void> {
+export async function removeLeftover(run: ChangeRun, { volumes, keepImages = false, ...facts }: Leftover): Promise<void> {
   const { deps, box, context } = run
   for (const volume of volumes) await ignoreFailure(deps.engine.removeVolume(volume))
   if (!keepImages) await ignoreFailure(unpinImages(run))
   await ignoreFailure(clearDump(deps, context.commandId))
   await ignoreFailure(rm(run.fetchFolder, { recursive: true, force: true }))
-  if (migrationsHead === undefined || migrationsHead === box.migrationsHead) return
+  const changed = recordWith(box, facts)
+  if (changed === box) return
   // The record is only a copy of what the database says: the result does not wait for it longer than the daemon waits for the result.
   const isOver = () => run.elapsedMs() > run.payload.deadlineMs
-  const put = () => deps.boxes.put({ ...box, migrationsHead })
+  const put = () => deps.boxes.put(changed)
   await ignoreFailure(retry({ ...run, isOver }, `the record of ${box.slug} cannot be written`, put))
   run.context.signal.throwIfAborted()
+}
+
+function recordWith(box: LocalBox, { migrationsHead = box.migrationsHead, former }: Omit<Leftover, 'volumes'>): LocalBox {
+  if (migrationsHead === box.migrationsHead && !former) return box
+  if (!former) return { ...box, migrationsHead }
+  const others = (box.formerDatabases ?? []).filter(({ volume }) => volume !== former.volume)
+  return { ...box, migrationsHead, formerDatabases: [...others, former] }
 }
 
 /** A box that is still fenced waits for a person's decision, which may need the former images. */

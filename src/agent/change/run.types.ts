@@ -1,5 +1,5 @@
 import type { ProbeRule, Service } from '../../core/boxes/index.ts'
-import type { Clock } from '../../core/kit/index.ts'
+import type { Clock, Random } from '../../core/kit/index.ts'
 import type { DiskSpace } from '../backup/index.ts'
 import type { LocalBoxes } from '../boxes/index.ts'
 import type { CommandJournal, JournalEntry, OnceOnly, Stopwatch } from '../journal/index.ts'
@@ -37,6 +37,7 @@ export type ChangeDeps = Readonly<{
   journal: CommandJournal
   once: OnceOnly
   clock: Clock
+  random: Random
   disk: DiskSpace
   /** Dumps are below it until their change is over; as private as the agent's own files. */
   workFolder: string

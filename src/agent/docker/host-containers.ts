@@ -25,17 +25,20 @@ const stateOf = ({ Id, Name, Config, HostConfig, Mounts, NetworkSettings }: Dock
     [IPAddress, GlobalIPv6Address].filter((address) => address),
   ),
   mounts: Mounts.map(({ Source, Destination }) => ({ source: Source, target: Destination })),
-  published: publishedBy(NetworkSettings.Ports),
+  published: publishedBy(NetworkSettings.Ports as Bindings, HostConfig.PortBindings as Bindings),
   alwaysRestarts: HostConfig.RestartPolicy?.Name === 'always',
 })
 
 const everywhere = ['0.0.0.0', '::', '']
 
-/** The engine lists IPv4 and IPv6 apart. */
-function publishedBy(ports: Docker.ContainerInspectInfo['NetworkSettings']['Ports'] | undefined): HostContainer['published'] {
-  const found = Object.entries(ports ?? {}).flatMap(([inner, bound]) =>
-    inner.endsWith('/tcp') ? ((bound as { HostIp: string; HostPort: string }[] | null) ?? []) : [],
-  )
+type Bindings = Readonly<Record<string, readonly Readonly<{ HostIp: string; HostPort: string }>[] | null>> | undefined
+
+/** The engine lists IPv4 and IPv6 apart. A port that it chose by itself is another one after each start, so it is no address. */
+export function publishedBy(ports: Bindings, requested: Bindings): HostContainer['published'] {
+  const found = Object.entries(ports ?? {}).flatMap(([inner, bound]) => {
+    const fixed = (requested?.[inner] ?? []).map(({ HostPort }) => HostPort)
+    return inner.endsWith('/tcp') ? (bound ?? []).filter(({ HostPort }) => fixed.includes(HostPort)) : []
+  })
   const places = found.map(({ HostIp, HostPort }) => `${everywhere.includes(HostIp) ? '' : HostIp} ${HostPort}`)
   return [...new Set(places)].map((place) => {
     const [address = '', port] = place.split(' ')

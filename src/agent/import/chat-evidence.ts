@@ -11,6 +11,7 @@ const Answer = z.object({
   version: z.string().max(100).nullable(),
   startedAt: z.string(),
   apps: z.array(z.string().max(100)),
+  unread: z.array(z.string()).max(500),
   config: z.array(
     z.object({
       path: z.string(),
@@ -28,9 +29,13 @@ const Answer = z.object({
   database: z.record(z.string(), z.string()),
 })
 
+const Workers = z.object({ workers: z.array(z.string().max(100)) })
+
 /** The running chat server of a stack. */
 export type RunningChat = Readonly<{
   container: HostContainer
+  /** Containers with worker processes alone. */
+  workers: readonly HostContainer[]
   evidence: ChatEvidence
   connections: readonly Connection[]
   mediaPath: string
@@ -41,7 +46,8 @@ export type RunningChat = Readonly<{
 /** The container whose process is a chat server, whatever its service is called. Throws BOX_UNHEALTHY where none runs. */
 export async function findChat(engine: ContainerEngine, containers: readonly HostContainer[], signal: AbortSignal): Promise<RunningChat> {
   const found = await Promise.all(containers.map((container) => chatIn(engine, container, signal)))
-  const chats = found.filter((chat) => chat !== undefined)
+  const chats = found.filter((one) => one !== undefined && one !== 'worker')
+  const workers = containers.filter((_, at) => found[at] === 'worker')
   const [chat, other] = chats
   if (!chat)
     throw problem('BOX_UNHEALTHY', 'No chat server (Synapse) runs in a container of the stack. fix: start it, then plan the import again')
@@ -50,7 +56,7 @@ export async function findChat(engine: ContainerEngine, containers: readonly Hos
       'BOX_UNHEALTHY',
       `Chat servers run in ${chat.container.name} and ${other.container.name}. fix: stop the one that is not in use`,
     )
-  return chat
+  return { ...chat, workers, evidence: { ...chat.evidence, workers: workers.map(({ name }) => name) } }
 }
 
 /** A container that is paused, restarts or has just ended runs no program. */
@@ -61,12 +67,17 @@ export const execIfRunning: (engine: ContainerEngine, ...call: Parameters<Contai
       throw error
     })
 
-async function chatIn(engine: ContainerEngine, container: HostContainer, signal: AbortSignal): Promise<RunningChat | undefined> {
+async function chatIn(engine: ContainerEngine, container: HostContainer, signal: AbortSignal): Promise<RunningChat | 'worker' | undefined> {
   const { exitCode, stdout } = await execIfRunning(engine, container.id, python(chatScript), { signal })
   // Other containers have no Python, or one without the library.
   if (exitCode !== 0 || stdout.trim() === 'null') return undefined
-  const parsed = Answer.safeParse(asJson(stdout))
+  const answer = asJson(stdout)
+  if (Workers.safeParse(answer).success) return 'worker'
+  const parsed = Answer.safeParse(answer)
   if (!parsed.success) throw problem('BOX_UNHEALTHY', `The chat server in ${container.name} cannot be read`, { cause: parsed.error })
   const { connections, mediaPath, database, ...evidence } = parsed.data
-  return { container, evidence: { ...evidence, container: container.name, image: container.image }, connections, mediaPath, database }
+  return {
+    ...{ container, workers: [], connections, mediaPath, database },
+    evidence: { ...evidence, container: container.name, image: container.image, workers: [] },
+  }
 }

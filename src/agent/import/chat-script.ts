@@ -4,7 +4,7 @@
 export const python = (script: string): string[] => ['python3', '-B', '-c', script]
 
 const library = String.raw`
-import datetime, importlib.metadata, ipaddress, json, math, os, re, socket, ssl, struct
+import ast, datetime, glob, importlib.metadata, importlib.util, ipaddress, json, math, os, re, socket, ssl, struct
 import yaml
 
 def commands():
@@ -140,17 +140,38 @@ def version(header):
     except importlib.metadata.PackageNotFoundError:
         return None
 
-def signing_keys(merged, folder):
+# A path that is given counts from the working folder, the usual name from the folder of the last file.
+def signing_keys(merged, cwd, folder):
     given = merged.get('signing_key')
     try:
         if given is None:
-            with open(os.path.join(folder, merged.get('signing_key_path') or f"{merged.get('server_name')}.signing.key")) as f:
+            path = merged.get('signing_key_path')
+            with open(os.path.join(cwd, path) if path else os.path.join(folder, f"{merged.get('server_name')}.signing.key")) as f:
                 given = f.read()
         lines = given if isinstance(given, list) else str(given).splitlines()
         words = [str(line).split() for line in lines]
         return [one[:3] for one in words if len(one) >= 3 and not one[0].startswith('#')]
     except OSError:
         return []
+
+# Also 'rc_login.address', which reads rc_login.
+def named_in_code():
+    spec = importlib.util.find_spec('synapse.config')
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    names = set()
+    for path in glob.glob(os.path.join(list(spec.submodule_search_locations)[0], '**', '*.py'), recursive=True):
+        with open(path, encoding='utf-8') as f:
+            tree = ast.parse(f.read())
+        names |= {node.value.split('.')[0] for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return names
+
+def unread(merged):
+    try:
+        names = named_in_code()
+    except Exception:
+        names = None
+    return [] if names is None else [key for key in merged if key not in names]
 
 def main_process():
     running = [(pid, args, app_of(args)) for pid, args in commands()]
@@ -166,42 +187,47 @@ def main_process():
         cwd = os.getcwd()
     config = list(config_files(cwd, options(args, '--config-path', '-c')))
     merged = {key: one['value'] for file in config for key, one in file['settings'].items()}
-    folders = options(args, '--config-directory')
+    folders = options(args, '--keys-directory') + options(args, '--config-directory')
     folder = os.path.join(cwd, folders[-1]) if folders else os.path.dirname(config[-1]['path']) if config else cwd
     return pid, apps, cwd, config, merged, folder
 
 def secret_values(merged, cwd):
-    for key in ('macaroon_secret_key', 'form_secret', 'registration_shared_secret'):
+    for key in ('macaroon_secret_key', 'form_secret', 'registration_shared_secret', 'turn_shared_secret'):
         value = merged.get(key)
         if value is None and merged.get(key + '_path'):
             with open(os.path.join(cwd, merged[key + '_path'])) as f:
                 value = f.read().strip()
-        yield key, None if value is None else str(value)
+        # Synapse takes an empty one for none.
+        yield key, None if value in (None, '') else str(value)
 
 def secrets():
     main = main_process()
     if main is None:
         return None
     _, _, cwd, _, merged, folder = main
-    keys = signing_keys(merged, folder)
+    keys = signing_keys(merged, cwd, folder)
     return {'signingKey': keys[0] if keys else None, 'otherSigningKeys': keys[1:], **dict(secret_values(merged, cwd))}
 
 def survey():
     main = main_process()
     if main is None:
-        return None
+        workers = [app for app in (app_of(args) for _, args in commands()) if app]
+        return {'workers': workers} if workers else None
     pid, apps, cwd, config, merged, folder = main
-    held = [':'.join(key[:2]) for key in signing_keys(merged, folder)]
+    held = [':'.join(key[:2]) for key in signing_keys(merged, cwd, folder)]
     listeners = [one for one in merged.get('listeners') or [] if isinstance(one, dict) and one.get('type', 'http') == 'http']
     clients = [ask(one, '/_matrix/client/versions') for one in listeners if 'client' in names_of(one)]
     keys = [ask(one, '/_matrix/key/v2/server') for one in listeners if {'keys', 'federation'} & set(names_of(one))]
     header = next((head for status, _, head in clients if status == 200), '')
+    known = next((body for status, body, _ in keys if status == 200 and isinstance(body, dict)), {})
+    if held and known.get('verify_keys') and held[0] not in known['verify_keys']:
+        held = []
     media = merged.get('media_store_path') or 'media_store'
     places = [os.path.normpath(os.path.join(base, media)) for base in (cwd, folder, '/data')]
     args_of = (merged.get('database') or {}).get('args') or {}
     return {
-        'version': version(header), 'startedAt': started(pid), 'apps': apps, 'config': config,
-        'keyApiName': next((body.get('server_name') for status, body, _ in keys if status == 200 and isinstance(body, dict)), None),
+        'version': version(header), 'startedAt': started(pid), 'apps': apps, 'config': config, 'unread': unread(merged),
+        'keyApiName': known.get('server_name'),
         'clientApiAnswers': header != '', 'signingKeyId': held[0] if held else None, 'otherSigningKeyIds': held[1:], 'connections': list(connections()),
         'mediaPath': next((place for place in places if os.path.isdir(place)), places[0]),
         'database': {key: str(args_of[key]) for key in ('host', 'dbname', 'database', 'user') if args_of.get(key) is not None},

@@ -151,6 +151,9 @@ async function backendsOf(server: Server, chat: RunningChat): Promise<Found[]> {
   })
 }
 
+/** Addresses of the containers of the chat server and its workers. */
+export const addressesOf = ({ container, workers }: RunningChat): string[] => [container, ...workers].flatMap(({ addresses }) => addresses)
+
 type Named = Readonly<{ chat: RunningChat; serverName: string }>
 
 export async function databaseEvidence({ containers }: Survey, found: Found, { chat, serverName }: Named): Promise<DatabaseEvidence> {
@@ -158,8 +161,8 @@ export async function databaseEvidence({ containers }: Survey, found: Found, { c
   const facts = await queryJson(server, Database, { database, sql: databaseSql })
   const canRead = facts.missingTables.length === 0 && facts.unreadable.length === 0
   const rows = canRead ? await queryJson(server, Chat, { database, sql: chatSql(serverName) }) : nothing
-  const isOther = ({ address, ...backend }: Backend) =>
-    backend.database === database && address !== null && !chat.container.addresses.includes(address)
+  const ownAddresses = addressesOf(chat)
+  const isOther = ({ address, ...backend }: Backend) => backend.database === database && address !== null && !ownAddresses.includes(address)
   const nameOf = (address: string) => containers.find(({ addresses }) => addresses.includes(address))?.name ?? address
   return {
     ...{ container: server.container.name, image: server.container.image, name: database, user, superuser: server.role, connections },

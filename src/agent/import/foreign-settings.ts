@@ -16,6 +16,7 @@ const Secrets = z.object({
   macaroon_secret_key: z.string().min(1).nullable(),
   form_secret: z.string().min(1).nullable(),
   registration_shared_secret: z.string().min(1).nullable(),
+  turn_shared_secret: z.string().min(1).nullable(),
 })
 
 type Reading = Readonly<{ engine: ContainerEngine; clock: Clock; random: Random; signal: AbortSignal }>
@@ -28,9 +29,14 @@ export async function foreignSettings(
   const own = (await engine.hostContainers()).filter((one) => one.project === project.name)
   const { container, evidence } = await findChat(engine, own, signal)
   const values = Object.fromEntries([...effectiveSettings(evidence.config)].map(([key, { value }]) => [key, value]))
-  const { secrets, otherKeys } = await secretsIn({ engine, signal, random }, { id: container.id, name: container.name, boxId, project })
+  const { secrets, otherKeys, turnSecret } = await secretsIn(
+    { engine, signal, random },
+    { id: container.id, name: container.name, boxId, project },
+  )
   const old = otherKeys.length === 0 ? {} : { old_signing_keys: withOldKeys(values.old_signing_keys, otherKeys, clock.now()) }
-  const chat = portableHomeserver({ ...values, ...old })
+  // It may be in a file of its own.
+  const turn = turnSecret === null ? {} : { turn_shared_secret: turnSecret }
+  const chat = portableHomeserver({ ...values, ...old, ...turn })
   return {
     stack: { chat, limits: {}, data: { synapse: 'media', minio: 'objects' }, findings: [], dataFindings: [] },
     secrets,
@@ -44,7 +50,7 @@ export async function foreignSettings(
 async function secretsIn(
   { engine, random, signal }: Omit<Reading, 'clock'>,
   { id, name, boxId, project }: Readonly<{ id: string; name: string; boxId: string; project: Project }>,
-): Promise<Readonly<{ secrets: BoxSecrets; otherKeys: readonly SigningKey[] }>> {
+): Promise<Readonly<{ secrets: BoxSecrets; otherKeys: readonly SigningKey[]; turnSecret: string | null }>> {
   const { exitCode, stdout } = await engine.exec(id, python(secretsScript), { signal })
   const read = exitCode === 0 ? Secrets.safeParse(asJson(stdout)) : undefined
   // No cause: it would quote the secrets.
@@ -64,5 +70,5 @@ async function secretsIn(
     formSecret: form_secret ?? made.formSecret,
     registrationSharedSecret: registration_shared_secret ?? made.registrationSharedSecret,
   }
-  return { secrets, otherKeys: otherSigningKeys }
+  return { secrets, otherKeys: otherSigningKeys, turnSecret: read.data.turn_shared_secret }
 }

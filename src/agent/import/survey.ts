@@ -6,7 +6,7 @@ import type { DiskSpace } from '../backup/index.ts'
 import type { ContainerEngine, ForeignStack, HostContainer, LocalBox } from '../ports/index.ts'
 import { findChat, type RunningChat } from './chat-evidence.ts'
 import { mediaScript, python } from './chat-script.ts'
-import { databaseEvidence, findDatabase, queryServer } from './database-evidence.ts'
+import { addressesOf, databaseEvidence, findDatabase, queryServer } from './database-evidence.ts'
 import { mediaSql } from './database-sql.ts'
 import { isLinkable } from './linkable.ts'
 import { chatAddresses } from './published.ts'
@@ -28,7 +28,7 @@ export async function surveyStack(deps: SurveyDeps, { project }: Pick<LocalBox, 
   const addresses = await chatAddresses(own, signal)
   const holders = own.filter(({ name }) => addresses.some(({ container }) => container === name))
   const parts = [
-    ...('failure' in chat ? [] : [chat.container]),
+    ...('failure' in chat ? [] : [chat.container, ...chat.workers]),
     ...('failure' in database ? [] : [database.server.container]),
     ...(objects ? [objects] : []),
     ...holders,
@@ -70,14 +70,17 @@ function stackOf({ chat, database, objects, holders, evidence }: Parts): Foreign
   if (!isFound(evidence.database) || (evidence.objects && !isFound(evidence.objects))) return undefined
   const { server, backends } = database
   // A server that other programs use, now or at other times, continues to run.
-  const isAlone = backends.every(({ address }) => address === null || chat.container.addresses.includes(address))
+  const ownAddresses = addressesOf(chat)
+  const isAlone = backends.every(({ address }) => address === null || ownAddresses.includes(address))
   const isOwn = server.container.project === chat.container.project && isAlone && evidence.database.otherDatabases.length === 0
   const asStopped = ({ id, name, alwaysRestarts }: HostContainer) => ({ id, name, alwaysRestarts })
-  const proxies = holders.filter(({ id }) => id !== chat.container.id && id !== objects?.id)
+  const others = [chat.container, ...chat.workers, ...(objects ? [objects] : [])].map(({ id }) => id)
+  const proxies = holders.filter(({ id }) => !others.includes(id))
   return {
     project: chat.container.project ?? '',
     last: isOwn ? [asStopped(server.container)] : [],
-    stopped: [...proxies, chat.container, ...(objects ? [objects] : [])].map(asStopped),
+    // A worker that continues would answer from the former database.
+    stopped: [...proxies, ...chat.workers, chat.container, ...(objects ? [objects] : [])].map(asStopped),
     database: {
       ...{ container: server.container.id, database: database.database, role: server.role, port: server.port, isLocal: server.isLocal },
       otherSchemas: [...evidence.database.otherSchemas],
@@ -110,7 +113,7 @@ type MediaDeps = SurveyDeps & Readonly<{ signal: AbortSignal }>
 /** `printed`: the answer to `mediaSql`. */
 async function mediaEvidence(
   { engine, signal }: MediaDeps,
-  { container, mediaPath }: RunningChat,
+  { container, mediaPath, workers }: RunningChat,
   printed: string,
 ): Promise<MediaEvidence> {
   const folder = hostPathOf(container, mediaPath)
@@ -118,6 +121,12 @@ async function mediaEvidence(
     throw problem(
       'BOX_UNHEALTHY',
       `The media in ${mediaPath} of ${container.name} are in no volume. fix: copy them into a volume and mount it at ${mediaPath}`,
+    )
+  const elsewhere = workers.find((worker) => ![undefined, folder].includes(hostPathOf(worker, mediaPath)))
+  if (elsewhere)
+    throw problem(
+      'BOX_UNHEALTHY',
+      `${elsewhere.name} has another folder at ${mediaPath} than ${container.name}, so media are in both. fix: move them into one, and mount that in both`,
     )
   const listed = Listed.safeParse(asJson(printed))
   if (!listed.success) throw problem('BOX_UNHEALTHY', 'The database names its media in an unexpected way', { cause: listed.error })

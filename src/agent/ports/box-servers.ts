@@ -220,7 +220,11 @@ export type LocalBox = Readonly<{
   orphanFence?: string
   /** It was made of a foreign stack, which is stopped and complete: the return path. */
   imported?: ImportedFrom
+  /** Volumes that upgrades of PostgreSQL left behind, with the version that wrote them; the agent removes each after `until`. */
+  formerDatabases?: readonly FormerDatabase[]
 }>
+
+export type FormerDatabase = Readonly<{ volume: string; version: string; until: string }>
 
 type ForeignContainer = Readonly<{ id: string; name: string; alwaysRestarts: boolean }>
 

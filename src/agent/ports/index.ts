@@ -9,6 +9,7 @@ export type {
   DatabaseUpgrades,
   ForeignDatabase,
   ForeignStack,
+  FormerDatabase,
   HeldLog,
   ImportedFrom,
   LocalBox,

@@ -29,7 +29,15 @@ import {
 } from '../journal/index.ts'
 import { disownBox } from '../move/index.ts'
 import type { EngineEvent } from '../ports/index.ts'
-import { imageRemovals, imageSweeper, pinSweeper, sweepCopies, sweepDumpServers, sweepWork } from '../update/index.ts'
+import {
+  formerDatabaseSweeper,
+  imageRemovals,
+  imageSweeper,
+  pinSweeper,
+  sweepCopies,
+  sweepDumpServers,
+  sweepWork,
+} from '../update/index.ts'
 import { sweepRehearsals } from '../upgrade/index.ts'
 import { isRotationAsked, keyStore, readSigningIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
@@ -73,6 +81,11 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
     const removed = await sweepImages().catch(() => [])
     if (removed.length > 0) log.info({ images: removed }, 'removed unused images')
   }
+  const sweepFormer = formerDatabaseSweeper({ ...host, journal, clock })
+  const removeFormerDatabases = async () => {
+    const volumes = await sweepFormer().catch(() => [])
+    if (volumes.length > 0) log.info({ volumes }, 'removed the former databases of upgrades')
+  }
   const version = buildVersion()
   log.info({ version, host: identity.name, daemon: identity.daemonUrl, stateDir: host.owner }, 'agent starting')
   await runAgent({
@@ -98,6 +111,7 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
       const unpinned = await sweepPins().catch(() => [])
       if (unpinned.length > 0) log.info({ boxes: unpinned }, 'unpinned images of updates that were not started')
       void removeOldImages() // in the background
+      void removeFormerDatabases()
       const hardened = await endSoftLogouts({ ...host, ...here, clock }).catch(() => [])
       if (hardened.length > 0) log.info({ boxes: hardened }, 'logins of before a restore are over: the edge passes logouts on as they are')
     },
@@ -174,6 +188,7 @@ async function resume({ machine, host, journal, store, log }: ResumeDeps): Promi
   await sweep('rehearsed upgrades', () => sweepRehearsals({ ...host, journal, stateFolder: host.owner }))
   await sweep('updates', () => sweepDumpServers({ ...host, journal, workFolder }))
   await sweep('copies of databases', () => sweepCopies({ ...host, journal }))
+  await sweep('former databases', formerDatabaseSweeper({ ...host, journal, clock: machine.clock }))
   if (survivors > 0) log.warn({ survivors }, 'ended processes left running by an earlier agent')
   const stored = new Set((await store.all()).map(({ id }) => id))
   for (const { commandId: id, kind, payload } of await journal.open()) {

@@ -116,7 +116,10 @@ const withLongMounts = (service: Record<string, unknown>) =>
     ? service
     : { ...service, volumes: mountsOf(service).map((mount, index) => ({ ...longForm(service, index), ...typed(mount) })) }
 
-const longForm = ({ volumes }: Record<string, unknown>, index: number) => (Array.isArray(volumes) ? recordOf(volumes[index]) : {})
+function longForm({ volumes }: Record<string, unknown>, index: number): Record<string, unknown> {
+  const written = Array.isArray(volumes) ? volumes[index] : undefined
+  return typeof written === 'string' && written.endsWith(':ro') ? { read_only: true } : recordOf(written)
+}
 const typed = ({ kind, source, target }: ReturnType<typeof mountsOf>[number]) => ({ type: kind, source, target })
 
 const maxTexts = 32

@@ -64,11 +64,15 @@ function writeCheckpoint(folder: string, state: number): bigint {
   return checkpoint
 }
 
+/** The major version of the files; undefined before the first start. */
+export const majorOfFiles = (folder: string): string | undefined =>
+  existsSync(join(folder, 'PG_VERSION')) ? readFileSync(join(folder, 'PG_VERSION'), 'utf8').trim() : undefined
+
 /** Like PostgreSQL, gives new files an identity of their own, and recovers a backup. */
-export function startDatabaseFiles(folder: string): void {
+export function startDatabaseFiles(folder: string, major: string): void {
   if (!existsSync(join(folder, control))) {
     for (const name of ['global', 'pg_wal', 'pg_replslot']) mkdirSync(join(folder, name), { recursive: true })
-    writeFileSync(join(folder, 'PG_VERSION'), '15\n')
+    writeFileSync(join(folder, 'PG_VERSION'), `${major}\n`)
     writeControl(folder, Buffer.from(sha256Hex(folder), 'hex'), { state: inProduction, checkpoint: startOf(1) + headerBytes })
     writeSegment(folder, segmentName(1), { content: contentOf(folder) })
   } else if (existsSync(join(folder, label))) recover(folder)

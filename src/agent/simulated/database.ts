@@ -14,7 +14,7 @@ import type {
   StreamPositions,
   Written,
 } from '../ports/index.ts'
-import { beginLog, labelText, switchLog } from './data-files.ts'
+import { beginLog, labelText, majorOfFiles, switchLog } from './data-files.ts'
 import { simulatedMedia } from './media.ts'
 import { databaseState } from './servers.ts'
 import { readContent, type VolumeContent, writeContent } from './volumes.ts'
@@ -193,7 +193,7 @@ export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined 
     collation: 'C',
     migrations: migrations.toSorted((a, b) => (a.head < b.head ? -1 : 1)),
     ownerIsSuperuser: false,
-    hotCopy: hotCopyFacts,
+    hotCopy: { ...hotCopyFacts, major: Number(majorOfFiles(world.volumes.path(volume) ?? '') ?? hotCopyFacts.major) },
   }
 }
 

@@ -2,7 +2,7 @@ import semver from 'semver'
 import { parseImage, type Service } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerMount, ContainerSettings, EngineEvent, Project } from '../ports/index.ts'
-import { startDatabaseFiles, stopDatabaseFiles } from './data-files.ts'
+import { majorOfFiles, startDatabaseFiles, stopDatabaseFiles } from './data-files.ts'
 import type { Faults } from './faults.ts'
 import type { SimulatedVolumes } from './volumes.ts'
 
@@ -131,15 +131,25 @@ export function startContainer(world: World, container: SimulatedContainer): voi
   const { service, image } = container
   container.wanted = 'running'
   const files = service === 'postgres' ? dataFolder(world, container) : undefined
-  if (files !== undefined) startDatabaseFiles(files)
+  const incompatible = files === undefined ? undefined : whyIncompatible(files, majorOf(world, image))
+  if (files !== undefined && !incompatible) startDatabaseFiles(files, majorOf(world, image))
   container.startedAt = isoNow(world.clock)
   container.startedMs = world.clock.monotonicMs()
   container.readyMs = container.startedMs + (service === 'edge' ? 0 : world.faults.draw(startTakes[service]))
   container.upgradingUntilMs = 0
   container.metDatabase = false
   const fault = world.faults.strike('dies-at-start', { image })
-  container.dies = fault ? `${service} exited at start (injected by the fault profile)` : null
+  container.dies = incompatible ?? (fault ? `${service} exited at start (injected by the fault profile)` : null)
   emitEvent(world, container, container.dies ? 'die' : 'start')
+}
+
+const majorOf = (world: World, image: string): string => String(Number.parseInt(world.image(image).version, 10) || 15)
+
+/** The last line of a server that meets files of another major version. */
+function whyIncompatible(files: string, major: string): string | undefined {
+  const other = majorOfFiles(files)
+  if (other === undefined || other === major) return undefined
+  return `FATAL:  database files are incompatible with server: they are of PostgreSQL ${other}, and this is ${major}`
 }
 
 /** The data folder of a database. */
@@ -150,7 +160,7 @@ export function stopContainer(world: World, container: SimulatedContainer): void
   if (container.wanted === 'stopped') return
   container.wanted = 'stopped'
   const files = container.service === 'postgres' ? dataFolder(world, container) : undefined
-  if (files !== undefined) stopDatabaseFiles(files)
+  if (files !== undefined && !whyIncompatible(files, majorOf(world, container.image))) stopDatabaseFiles(files)
   if (container.service === 'postgres') world.backups.delete(container.project.name)
   emitEvent(world, container, 'die')
 }

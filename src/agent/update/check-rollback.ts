@@ -1,6 +1,6 @@
 import { canRollBackByImages, type ImageRollback, imageRollback } from '../../core/boxes/index.ts'
 import { proveTarget } from './prove-target.ts'
-import { beforeOf, type QuickProof, type UpdateRun } from './update-run.ts'
+import { beforeOf, isUpgrade, type QuickProof, type UpdateRun } from './update-run.ts'
 
 const pauseMs = 1_000
 
@@ -62,6 +62,7 @@ export const evaluateNow = async (run: UpdateRun): Promise<ImageRollback> => eva
 
 function evaluate(run: UpdateRun, now: Awaited<ReturnType<typeof factsOf>>): ImageRollback {
   const { planned, background = null } = beforeOf(run)
+  if (isUpgrade(run)) return { possible: false, reason: 'the former PostgreSQL cannot read the files of another major version' }
   const { formerSchema, harmlessUpdates } = run.payload.fence
   return imageRollback({ formerSchema, backgroundBefore: background, harmlessUpdates, now, changed: planned })
 }

@@ -10,6 +10,7 @@ export function downtimeOf(run: UpdateRun): Downtime {
     stopMs: stepMs(entries, 'stop'),
     snapshotMs: stepMs(entries, 'snapshot'),
     copyMs: stepMs(entries, 'cold-copy'),
+    upgradeMs: stepMs(entries, 'upgrade'),
     startMs: sum(stepMs(entries, 'recreate'), stepMs(entries, 'serve')),
     firstGoodMs: firstGoodMs(entries),
     checkMs: stepMs(entries, 'check-rollback'),

@@ -86,8 +86,15 @@ function serverProject(run: UpdateRun): Project {
   return { ...project, name: projectOf(run) }
 }
 
-/** Runs the server, and removes it afterwards; its container may be gone before. Throws SNAPSHOT_FAILED. */
-export async function withDumpServer<Value>(run: UpdateRun, work: (database: LocalBox) => Promise<Value>): Promise<Value> {
+/** The words and the code of a failure. */
+type Failing = Readonly<{ code: 'SNAPSHOT_FAILED' | 'UPDATE_FAILED'; what: string }>
+
+/** Runs the server, and removes it afterwards; its container may be gone before. Throws SNAPSHOT_FAILED, or as `failing` says. */
+export async function withDumpServer<Value>(
+  run: UpdateRun,
+  work: (database: LocalBox) => Promise<Value>,
+  failing: Failing = { code: 'SNAPSHOT_FAILED', what: `the snapshot of ${run.box.slug} was not stored` },
+): Promise<Value> {
   const { deps, box, signal } = run
   const composeFile = join(copiedFolder(run), 'dump-server.yaml')
   const database: LocalBox = { ...box, project: { ...serverProject(run), composeFile } }
@@ -101,7 +108,7 @@ export async function withDumpServer<Value>(run: UpdateRun, work: (database: Loc
     return await work(database)
   } catch (error) {
     signal.throwIfAborted()
-    throw problem('SNAPSHOT_FAILED', `the snapshot of ${box.slug} was not stored: ${(error as Error).message}`, { cause: error })
+    throw problem(failing.code, `${failing.what}: ${(error as Error).message}`, { cause: error })
   } finally {
     await stopDumpServer(run)
   }
@@ -119,10 +126,15 @@ export async function stopDumpServer(run: UpdateRun): Promise<void> {
 
 type SweepDeps = Readonly<{ engine: ContainerEngine; journal: CommandJournal; workFolder: string }>
 
+/** The project of the new version of an upgrade, beside the dump server. */
+export const nextProjectOf = (run: UpdateRun): string => `${projectOf(run)}${nextSuffix}`
+const nextSuffix = '-next'
+
 /** Removes the servers of commands that are over or unknown when the agent starts. Returns their projects. */
 export async function sweepDumpServers({ engine, journal, workFolder }: SweepDeps): Promise<readonly string[]> {
   const open = new Set((await journal.open()).map(({ commandId }) => nameOf(workFolder, commandId)))
-  const leftover = (await engine.projects(dumpProjects(workFolder))).filter((name) => !open.has(name))
+  const isOpen = (name: string) => open.has(name.endsWith(nextSuffix) ? name.slice(0, -nextSuffix.length) : name)
+  const leftover = (await engine.projects(dumpProjects(workFolder))).filter((name) => !isOpen(name))
   for (const name of leftover) await engine.removeProject(name)
   return leftover
 }

@@ -24,7 +24,8 @@ import {
 import { assertDatabaseVolume, readComposeText } from '../change/index.ts'
 import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import { whyNotAlongside } from './dump-server.ts'
-import { type Before, isAlongside, isHot, targetText, type UpdateRun } from './update-run.ts'
+import { type Before, isAlongside, isHot, isUpgrade, targetText, type UpdateRun } from './update-run.ts'
+import { upgradeSource } from './upgrade.ts'
 
 /**
  * Checks, pulls and refuses everything it can while the box serves. After it the update needs only this host: the snapshot password and all
@@ -43,19 +44,27 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   const facts = await deps.servers.databaseFacts(box)
   for (const detail of facts ? databaseWarnings(facts) : [])
     context.progress({ step: 'prefetch', detail: `warning: ${detail}`.slice(0, 500) })
+  const upgrade = await upgradeSource(run, before, text)
   await prepareRepository(deps, context, await run.repository())
   await pinAndPull(run, before)
   const [from, to] = [before.containers.postgres, payload.targets.services.postgres]
-  if (from && to && before.planned.includes('postgres')) await assertSameLibc(deps, box, { from: from.image, to: to.image })
+  // A load builds all indexes again.
+  if (from && to && !upgrade && before.planned.includes('postgres')) await assertSameLibc(deps, box, { from: from.image, to: to.image })
   const room = await reserveSpace(run, before)
   await assertNoOtherRecreation(run, before)
   const notAlongside = isAlongside(run) ? await whyNotAlongside(run, before, text) : undefined
+  if (upgrade && notAlongside !== undefined)
+    throw problem(
+      'PREFLIGHT_REFUSED',
+      `PostgreSQL of ${box.slug} is not upgraded, because no snapshot can be stored from a copy: ${notAlongside}`,
+    )
   const needs = { facts: facts?.hotCopy, databaseBytes: null, freeDiskBytes: null }
   const notHot = isHot(run) ? (notAlongside ?? whyNoHotCopy(needs)) : undefined
   return {
     ...{ ...before, migrations, room, background: facts?.backgroundUpdates ?? null },
     ...(facts ? { databaseBytes: facts.bytes } : {}),
     ...(facts?.systemId == null ? {} : { systemId: facts.systemId }),
+    ...(upgrade ? { upgrade } : {}),
     ...(notAlongside === undefined ? {} : { notAlongside }),
     ...(notHot === undefined ? {} : { notHot }),
   }
@@ -72,12 +81,13 @@ async function observeBefore(run: UpdateRun): Promise<Before> {
   await assertRunsAsWritten(deps.engine, box, 'updating')
   const planned = changedServices(payload.targets, Object.fromEntries(former))
   const facts = await resolvedFacts(deps, box, text)
+  const database = assertDatabaseVolume(run, facts)
   return {
     containers: Object.fromEntries(former),
     planned,
     composeSha256: sha256Hex(text),
-    targetSha256: sha256Hex(targetText(run, text, planned)),
-    database: assertDatabaseVolume(run, facts),
+    targetSha256: sha256Hex(targetText(run, text, { planned, database })),
+    database,
     volumeKeys: volumeKeys(facts.volumes),
     installed: (await reportVersions(deps, box)).installed,
   }
@@ -145,10 +155,11 @@ export async function assertSameLibc(
   )
 }
 
-/** At most one dump, and a second database beside the first. */
-async function reserveSpace({ deps, box, context, repository }: UpdateRun, before: Before): Promise<DiskUse[]> {
+/** At most one dump, and a second database beside the first; for an upgrade also a dump of its own and the database of the new version. */
+async function reserveSpace(run: UpdateRun, before: Before): Promise<DiskUse[]> {
+  const { deps, box, context, repository } = run
   const bytes = await volumeBytes(deps, [before.database.volume])
-  const second = { path: (await deps.engine.volumesFolder()) ?? deps.workFolder, bytes }
+  const second = { path: (await deps.engine.volumesFolder()) ?? deps.workFolder, bytes: (isUpgrade(run) ? 3 : 1) * bytes }
   const room = [...spaceForDump(deps.workFolder, await repository(), bytes), second]
   await reserveDiskSpace(deps.disk, { commandId: context.commandId, what: `updating ${box.slug}` }, room)
   return room
@@ -156,7 +167,7 @@ async function reserveSpace({ deps, box, context, repository }: UpdateRun, befor
 
 /** Compares the target file with the containers. Throws PREFLIGHT_REFUSED if an unplanned service would change. */
 async function assertNoOtherRecreation({ deps, box, ...run }: UpdateRun, before: Before): Promise<void> {
-  const text = targetText({ deps, box, ...run }, await readComposeText(box), before.planned)
+  const text = targetText({ deps, box, ...run }, await readComposeText(box), before)
   const candidate = join(dirname(box.project.composeFile), '.compose.candidate.yaml')
   await writeFileAtomic(candidate, text)
   try {

@@ -2,13 +2,16 @@ import { mkdir, rm } from 'node:fs/promises'
 import { maxRestoreFailures } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
 import { readVerifiedDump } from '../backup/index.ts'
-import { startDatabaseOn } from '../change/index.ts'
+import { replaceCompose, startDatabaseOn } from '../change/index.ts'
 import { evaluateNow } from './check-rollback.ts'
 import { dropColdCopy, forgetColdCopy, takeColdCopy } from './cold-copy.ts'
 import { assertRecovered } from './hot-copy.ts'
 import {
   beforeOf,
   coldVolume,
+  formerText,
+  isUpgrade,
+  nextVolume,
   type RestoredData,
   restoredVolumes,
   type SnapshotEvidence,
@@ -25,7 +28,7 @@ import {
  */
 export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   const begun = run.deps.clock.monotonicMs()
-  const restored = await restoreFormer(run).catch((error: Error) => keepData(run, error))
+  const restored = isUpgrade(run) ? await takeFormerVolume(run) : await restoreFormer(run).catch((error: Error) => keepData(run, error))
   const tookMs = run.deps.clock.monotonicMs() - begun
   run.context.progress({ step: 'restore-data', detail: `${restoredWords[restored.from]} in ${duration(tookMs)}` })
   return { ...restored, tookMs }
@@ -35,9 +38,18 @@ const restoredWords = {
   'cold-copy': 'database restored from the cold copy',
   dump: 'database restored from the dump',
   data: 'the copy is of no use; the former version takes the database as it is',
+  'former-volume': 'the former version has its own volume again',
 } as const satisfies Record<RestoredData['from'], string>
 
 type Restored = Omit<RestoredData, 'tookMs'>
+
+/** The new major version of PostgreSQL never had the former volume: the former compose file is all that is needed. */
+async function takeFormerVolume(run: UpdateRun): Promise<Restored> {
+  const { volume } = beforeOf(run).database
+  await replaceCompose(run, await formerText(run))
+  await startDatabaseOn(run, volume, [nextVolume(run, volume)])
+  return { volume, from: 'former-volume' }
+}
 
 /**
  * Without a snapshot, and with a copy that is lost or never recovers: the database as the new version left it, where the former version reads

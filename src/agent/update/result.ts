@@ -8,11 +8,25 @@ import {
   type UpdateResult,
   updateOutcome,
 } from '../../core/boxes/index.ts'
+import { isoIn } from '../../core/kit/index.ts'
 import { commonResult, errorOf, failureLogs, formerCompose, removeFailureLogs, removeLeftover } from '../change/index.ts'
+import type { FormerDatabase } from '../ports/index.ts'
 import { downtimeOf } from './downtime.ts'
 import { stopDumpServer } from './dump-server.ts'
 import { endBackup } from './hot-copy.ts'
-import { beforeOf, coldVolume, copiedFolder, isAlongside, restoredVolumes, storedSnapshot, type UpdateRun } from './update-run.ts'
+import {
+  type Before,
+  beforeOf,
+  coldVolume,
+  copiedFolder,
+  isAlongside,
+  isUpgrade,
+  nextVolume,
+  restoredVolumes,
+  storedSnapshot,
+  type UpdateRun,
+} from './update-run.ts'
+import { removeNextServer } from './upgrade.ts'
 
 /** Builds the result with all its evidence, then removes what is left over. */
 export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
@@ -22,10 +36,12 @@ export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<U
   const isMigrated = outcome === 'committed' || isLeftOpen(facts) || keepsData(run, facts)
   const { migrationsHead } = run.payload.targets
   await endBackup(run)
+  if (isUpgrade(run)) await removeNextServer(run).catch(() => undefined)
   if (isAlongside(run)) await stopDumpServer(run).catch(() => undefined)
   if (outcome === 'rollback_failed') return result
   await removeLeftover(run, {
     volumes: isRolledBackByImages(facts) ? [coldVolume(run)] : unusedVolumes(run, outcome),
+    former: keptDatabase(run, facts),
     // An operator who decides about a box that was left open may need its former images.
     keepImages: isLeftOpen(facts),
     ...(isMigrated ? { migrationsHead } : {}),
@@ -113,11 +129,27 @@ function leftOpen(run: UpdateRun): string {
   )
 }
 
+/** The volume of the former major version, once the new one has taken its place. */
+function keptDatabase(run: UpdateRun, facts: UpdateFacts): FormerDatabase | undefined {
+  const { upgrade: order } = run.payload.fence
+  const { prefetch } = run.evidence()
+  if (!order || !prefetch?.upgrade || (updateOutcome(facts) !== 'committed' && !isLeftOpen(facts))) return undefined
+  const until = isoIn(run.deps.clock, order.keepFormerDays * 86_400_000)
+  return { volume: prefetch.database.volume, version: prefetch.upgrade.facts.version, until }
+}
+
+/** The copy, and the volume of the new version where the box does not run on it. */
+function unusedOfUpgrade(run: UpdateRun, { database }: Before, outcome: UpdateOutcome): string[] {
+  const isTaken = outcome === 'committed' || isLeftOpen(run.facts())
+  return [coldVolume(run), ...(isTaken ? [] : [nextVolume(run, database.volume)])]
+}
+
 /** All volumes of this update except the one that serves. */
 function unusedVolumes(run: UpdateRun, outcome: UpdateOutcome): string[] {
   const { prefetch, 'restore-data': restored } = run.evidence()
   // A box that was left open before its snapshot was stored: the copy is all that is left of the former data.
   if (isLeftOpen(run.facts()) && !storedSnapshot(run)) return []
+  if (isUpgrade(run) && prefetch) return unusedOfUpgrade(run, prefetch, outcome)
   if (outcome !== 'rolled_back') return prefetch ? [coldVolume(run)] : []
   const tries = restoredVolumes(run)
   const serving = restored?.volume ?? tries.at(-1)

@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../../core/kit/index.ts'
-import type { LocalBoxes } from '../boxes/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { type LocalBoxes, resolvedFacts } from '../boxes/index.ts'
 import { presentCompose, volumeOfTry } from '../change/index.ts'
 import type { CommandJournal, CommandRecord } from '../journal/index.ts'
 import type { ContainerEngine } from '../ports/index.ts'
@@ -54,23 +54,65 @@ type CopyDeps = Readonly<{
 export async function sweepCopies({ engine, journal, boxes }: CopyDeps): Promise<readonly string[]> {
   const removed: string[] = []
   for (const record of await journal.all()) {
-    const volume = copyOf(record)
-    const box = volume === undefined ? undefined : await boxes.find(record.slug)
+    const volumes = copiesOf(record)
+    const box = volumes.length === 0 ? undefined : await boxes.find(record.slug)
     const text = box && (await presentCompose(box))
-    if (volume === undefined || !text || text.includes(volume) || (await engine.volumePath(volume)) === undefined) continue
-    await engine.removeVolume(volume)
-    removed.push(volume)
+    for (const volume of text ? volumes : []) {
+      if (text?.includes(volume) || (await engine.volumePath(volume)) === undefined) continue
+      await engine.removeVolume(volume)
+      removed.push(volume)
+    }
   }
   return removed
 }
 
-function copyOf({ kind, closed, entries, commandId }: CommandRecord): string | undefined {
-  if (kind !== 'tenant-box.update' || !closed) return undefined
+/** Also the volume of another major version of PostgreSQL that did not take the place of the former one. */
+function copiesOf({ kind, closed, entries, commandId, payload }: CommandRecord): string[] {
+  if (kind !== 'tenant-box.update' || !closed) return []
   const { outcome, leftOpen } = (closed.result ?? {}) as { outcome?: unknown; leftOpen?: unknown }
   const before = entries.findLast(({ step, mark }) => step === 'prefetch' && mark === 'done')?.data as Before | undefined
-  return isUndecided(outcome) || leftOpen === true || !before
-    ? undefined
-    : volumeOfTry({ context: { commandId } }, before.database.volume, 1)
+  if (isUndecided(outcome) || leftOpen === true || !before) return []
+  const isUnused = outcome !== 'committed' && (payload as { fence?: { upgrade?: unknown } }).fence?.upgrade !== undefined
+  return [1, ...(isUnused ? [0] : [])].map((number) => volumeOfTry({ context: { commandId } }, before.database.volume, number))
+}
+
+type FormerDeps = Readonly<{
+  engine: Pick<ContainerEngine, 'volumePath' | 'removeVolume' | 'resolveCompose'>
+  boxes: Pick<LocalBoxes, 'list'>
+  journal: Pick<CommandJournal, 'open'>
+  clock: Clock
+}>
+
+const everyMs = 3_600_000
+
+/**
+ * Removes the volumes that upgrades of PostgreSQL left behind, once their time is over. Returns them. Keeps one that a box runs on by its compose
+ * file: somebody went back to it. The engine keeps one that a container has. Call it again and again: it works once an hour, and never while a
+ * command runs.
+ */
+export function formerDatabaseSweeper(deps: FormerDeps): () => Promise<readonly string[]> {
+  const { clock, journal } = deps
+  let sweptAtMs = Number.NEGATIVE_INFINITY
+  return async () => {
+    if (clock.monotonicMs() - sweptAtMs < everyMs || (await journal.open()).length > 0) return []
+    sweptAtMs = clock.monotonicMs()
+    return sweepFormerDatabases(deps)
+  }
+}
+
+async function sweepFormerDatabases({ engine, boxes, clock }: FormerDeps): Promise<string[]> {
+  const removed: string[] = []
+  const now = isoNow(clock)
+  for (const box of await boxes.list()) {
+    for (const { volume, until } of box.formerDatabases ?? []) {
+      if (until > now || (await engine.volumePath(volume)) === undefined) continue
+      const { database } = await resolvedFacts({ engine }, box, await presentCompose(box))
+      if (database === undefined || database.volume === volume) continue
+      await engine.removeVolume(volume)
+      removed.push(volume)
+    }
+  }
+  return removed
 }
 
 type PinDeps = Readonly<{ engine: Pick<ContainerEngine, 'unpin'>; journal: Pick<CommandJournal, 'all'>; clock: Clock }>

@@ -8,6 +8,8 @@ import {
   snapshotModeOf,
   type UpdateStep,
   type UpdateWorld,
+  type UpgradeFacts,
+  type UpgradeTimes,
   type VersionedService,
 } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
@@ -27,10 +29,14 @@ import {
   volumeOfTry,
   volumesOfTries,
 } from '../change/index.ts'
+import type { Environment } from '../dump-load/index.ts'
 import type { RowCounts, StreamPositions } from '../ports/index.ts'
 
 /** One update in the hands of one agent. */
 export type UpdateRun = Run<UpdateStep, BoxCommandPayload<'tenant-box.update'>, Evidence>
+
+/** The running database that is to be loaded into another major version. `inside`: the data folder in its volume. */
+export type UpgradeSource = Readonly<{ facts: UpgradeFacts; inside: string; environment: Environment }>
 
 /** A container before the update. */
 type FormerContainer = Readonly<{ id: string; image: string; digest: string | null }>
@@ -51,6 +57,8 @@ export type Before = Readonly<{
   databaseBytes?: number
   volumeKeys?: VolumeKeys
   systemId?: string
+  /** Only of an update to another major version of PostgreSQL. */
+  upgrade?: UpgradeSource
   /** Why the snapshot cannot be stored alongside the new version, where that was ordered. */
   notAlongside?: string
   /** Why the database cannot be copied while it serves, where that was ordered. */
@@ -88,8 +96,14 @@ export type ColdCopy = Readonly<{
   notHot?: string
 }>
 
-/** `data`: the copy is of no use, and the former version takes the database as the new one left it. */
-export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump' | 'data'; tookMs: number }>
+/**
+ * `data`: the copy is of no use, and the former version takes the database as the new one left it. `former-volume`: the new version had another
+ * volume, so the former one is as it was.
+ */
+export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump' | 'data' | 'former-volume'; tookMs: number }>
+
+/** The volume that the new major version of PostgreSQL runs on, and the durations of its parts. */
+export type LoadedDatabase = Readonly<{ volume: string; times: UpgradeTimes; rows: number }>
 
 /** Results that steps record in the journal for later steps, a resumed update and the result. */
 type Evidence = Readonly<{
@@ -97,6 +111,7 @@ type Evidence = Readonly<{
   'hot-copy'?: HotCopy
   snapshot?: SnapshotEvidence
   'cold-copy'?: ColdCopy
+  upgrade?: LoadedDatabase
   rewrite?: Readonly<{ backup: string }>
   recreate?: Baseline
   serve?: Baseline
@@ -119,12 +134,18 @@ export const restoredVolumes = (run: UpdateRun): string[] => volumesOfTries(run,
 /** The cold copy is in the volume of the first try, so that a restore from it has nothing to load. */
 export const coldVolume = (run: UpdateRun, former = beforeOf(run).database.volume): string => volumeOfTry(run, former, 1)
 
+/** The volume of another major version of PostgreSQL. */
+export const nextVolume = (run: Pick<UpdateRun, 'context'>, former: string): string => volumeOfTry(run, former, 0)
+
 /** The folder of what belongs to the cold copy: its mark, the box's files of that moment, and the compose file of the server that dumps it. */
 export const copiedFolder = ({ dumpFolder }: Pick<UpdateRun, 'dumpFolder'>): string => `${dumpFolder}.copied`
 
 /** The daemon ordered the snapshot alongside the new version: from a copy of the stopped database, or from a hot copy. */
 export const isAlongside = ({ payload: { fence } }: UpdateRun): boolean => snapshotModeOf(fence) !== 'before'
 export const isHot = ({ payload: { fence } }: UpdateRun): boolean => snapshotModeOf(fence) === 'hot'
+
+/** Another major version of PostgreSQL is ordered. */
+export const isUpgrade = ({ payload: { fence } }: UpdateRun): boolean => fence.upgrade !== undefined
 
 /** The snapshot is stored from the cold copy. */
 export const storesFromCopy = (run: UpdateRun): boolean => isAlongside(run) && hasColdCopy(run.facts())
@@ -144,17 +165,18 @@ function composeState(run: UpdateRun, text: string): UpdateWorld['compose'] {
   return sum === before.targetSha256 ? 'target' : 'other'
 }
 
-/** The compose file of the update's target: only the tags of changed services differ. */
-export function targetText(run: UpdateRun, former: string, planned: readonly string[]): string {
-  const targets = Object.entries(run.payload.targets.services).filter(([service]) => planned.includes(service))
-  return rewriteImages(former, Object.fromEntries(targets.map(([service, { image }]) => [service, image])))
+/** The compose file of the update's target: only the tags of changed services differ, and the volume of another major version of PostgreSQL. */
+export function targetText(run: UpdateRun, former: string, { planned, database }: Pick<Before, 'planned' | 'database'>): string {
+  const targets = Object.entries(run.payload.targets.services).filter(([service]) => (planned as readonly string[]).includes(service))
+  const text = rewriteImages(former, Object.fromEntries(targets.map(([service, { image }]) => [service, image])))
+  return isUpgrade(run) ? rewriteVolumes(text, { [database.key]: nextVolume(run, database.volume) }) : text
 }
 
 /** Stores the former compose file beside it and replaces it by one rename. Idempotent; returns the backup's path. */
 export async function switchToTarget(run: UpdateRun): Promise<string> {
-  const { composeSha256, planned } = beforeOf(run)
+  const { composeSha256 } = beforeOf(run)
   const backup = await composeBackup(run, composeSha256)
-  await replaceCompose(run, targetText(run, await readFile(backup, 'utf8'), planned))
+  await replaceCompose(run, targetText(run, await readFile(backup, 'utf8'), beforeOf(run)))
   return backup
 }
 
@@ -165,12 +187,13 @@ export async function switchBack(run: UpdateRun): Promise<void> {
   if (sumOf(await presentCompose(run.box)) === targetSha256) await replaceCompose(run, await formerText(run))
 }
 
-/** A target without a backup becomes the former file again, because only the images differ. Throws RESTORE_FAILED. */
+/** A target without a backup becomes the former file again, because only images and a volume differ. Throws RESTORE_FAILED. */
 export const formerText = (run: UpdateRun): Promise<string> => {
-  const { composeSha256, targetSha256, planned, containers } = beforeOf(run)
+  const { composeSha256, targetSha256, planned, containers, database } = beforeOf(run)
+  const withVolume = (text: string) => (isUpgrade(run) ? rewriteVolumes(text, { [database.key]: database.volume }) : text)
   const images = planned.flatMap((service) => (containers[service] ? [[service, containers[service].image]] : []))
   return formerCompose(run, composeSha256, (text) =>
-    sumOf(text) === targetSha256 ? rewriteImages(text, Object.fromEntries(images)) : text,
+    sumOf(text) === targetSha256 ? withVolume(rewriteImages(text, Object.fromEntries(images))) : text,
   )
 }
 

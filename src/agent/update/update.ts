@@ -1,6 +1,8 @@
 import { isRolledBackByImages, isTouched, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import { applyMigrations } from '../boxes/index.ts'
 import {
+  assertMounted,
   type ChangeDeps,
   keepFailureLogs,
   liftFence,
@@ -21,7 +23,19 @@ import { proveTarget } from './prove-target.ts'
 import { restoreData } from './restore-data.ts'
 import { closeUpdate } from './result.ts'
 import { takeSnapshot } from './take-snapshot.ts'
-import { beforeOf, isHot, observeUpdate, storesFromCopy, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
+import {
+  beforeOf,
+  type ColdCopy,
+  isHot,
+  isUpgrade,
+  nextVolume,
+  observeUpdate,
+  storesFromCopy,
+  switchBack,
+  switchToTarget,
+  type UpdateRun,
+} from './update-run.ts'
+import { loadUpgrade } from './upgrade.ts'
 
 /** The guarded update. */
 export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
@@ -47,10 +61,11 @@ export const updateSteps: UpdateSteps = {
   fence: raiseFence,
   stop: stopWriters,
   snapshot: takeSnapshot,
-  'cold-copy': (run) => (isHot(run) ? completeHotCopy(run) : coldCopy(run)),
+  'cold-copy': (run) => copyStopped(run),
+  upgrade: loadUpgrade,
   rewrite: async (run) => ({ backup: await switchToTarget(run) }),
   recreate: (run) => {
-    const starting = { recreate: beforeOf(run).planned, onceDatabaseRuns: () => migrate(run) }
+    const starting = { recreate: beforeOf(run).planned, onceDatabaseRuns: () => prepareDatabase(run) }
     // Without a fence, starting the chat server is what opens the box: the step `serve` does it.
     return startServices(run, run.payload.fence.mode === 'none' ? { ...starting, services: ['postgres', 'minio'] } : starting)
   },
@@ -98,5 +113,17 @@ async function whileSyncing<Value>(run: UpdateRun, work: (run: UpdateRun) => Pro
 
 const replacedDatabase = (run: UpdateRun): 'postgres'[] => (beforeOf(run).planned.includes('postgres') ? ['postgres'] : [])
 
-const migrate = (run: UpdateRun): Promise<void> =>
-  applyMigrations({ ...run.deps, ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])
+/** Before the chat server starts. Another major version has only what was loaded and compared. */
+async function prepareDatabase(run: UpdateRun): Promise<void> {
+  const { database, migrations = [] } = beforeOf(run)
+  if (isUpgrade(run)) await assertMounted(run, nextVolume(run, database.volume))
+  await applyMigrations({ ...run.deps, ...run.context, signal: run.signal }, run.box, migrations)
+}
+
+/** An upgrade is loaded from the copy, so without one it ends here. */
+async function copyStopped(run: UpdateRun): Promise<ColdCopy> {
+  const copy = isHot(run) ? await completeHotCopy(run) : await coldCopy(run)
+  if (isUpgrade(run) && copy.skipped !== undefined)
+    throw problem('UPDATE_FAILED', `PostgreSQL of ${run.box.slug} was not upgraded: its database was not copied: ${copy.skipped}`)
+  return copy
+}

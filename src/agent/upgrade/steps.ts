@@ -1,39 +1,25 @@
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import {
-  contentFindings,
-  dataMajorFinding,
-  formerFindings,
-  parseImage,
-  targetFindings,
-  type UpgradeFinding,
-  type UpgradeTimes,
-} from '../../core/boxes/index.ts'
+import { dataMajorFinding, formerFindings, parseImage, targetFindings } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { readIfThere } from '../../node/index.ts'
 import { reserveDiskSpace } from '../backup/index.ts'
 import { pullImages } from '../boxes/index.ts'
-import type { ContainerState } from '../ports/index.ts'
+import {
+  type Environment,
+  environmentOf,
+  isRefused,
+  startNext,
+  startServer,
+  type Transferred,
+  timed,
+  transfer,
+} from '../dump-load/index.ts'
+import type { ContainerState, LocalBox } from '../ports/index.ts'
 import { copyRunningDatabase, dataFolderIn, defaultBytesPerSecond, linkToOutside, paceOf } from '../update/index.ts'
-import { environmentOf, startFormer, startNext, volumeKey, volumeOf } from './servers.ts'
 import type { UpgradeRun } from './upgrade-run.ts'
 
 /** All that a rehearsal found, also one that failed. */
-export type Found = {
-  findings: UpgradeFinding[]
-  times: { -readonly [Part in keyof UpgradeTimes]: UpgradeTimes[Part] }
-  from?: string
-  to?: string
-  digest?: string
-  databaseBytes?: number
-  dumpBytes?: number
-  content?: Readonly<{ bytes: number; tables: number; rows: number }>
-}
-
-const isRefused = ({ findings }: Found): boolean => findings.some(({ severity }) => severity === 'refuse')
-
-/** As many as the real upgrade would use, and no more than leave the host to its users. */
-const jobs = Math.max(1, Math.min(4, availableParallelism() - 1))
+export type Found = Transferred & { from?: string; to?: string; digest?: string; databaseBytes?: number }
 
 /** Stops at the first part with a refusal; what is cheap and names a reason comes first. */
 export async function rehearseSteps(run: UpgradeRun, found: Found): Promise<void> {
@@ -48,62 +34,43 @@ export async function rehearseSteps(run: UpgradeRun, found: Found): Promise<void
   const digests = await pullImages(deps, { images, pin, step: 'pull', context, signal })
   found.digest = digests[payload.image]
   begin('cluster')
-  const next = await startNext(run, facts.superuser)
+  const next = await startEmpty(run, facts.superuser)
   const target = await deps.servers.upgrades.target(run.next, signal)
   found.to = target.version
   found.findings.push(...targetFindings(box.slug, facts, target))
   if (isRefused(found)) return
   begin('copy')
-  found.times.copyMs = await timed(run, () => copy(run, source))
+  found.times.copyMs = await timed(deps, () => copy(run, source))
   begin('recover')
-  const { image, mount, environment } = source
-  found.times.recoverMs = await timed(run, () => startFormer(run, { image, environment, target: mount.target, next }))
-  await transfer(run, found, begin)
+  found.times.recoverMs = await timed(deps, () => startFormer(run, source, next))
+  await transfer({ deps, slug: box.slug, signal, begin }, { former: run.former, next: run.next }, found)
 }
 
-async function transfer(run: UpgradeRun, found: Found, begin: (step: string) => void): Promise<void> {
-  const { deps, box, former, next, signal } = run
-  const { upgrades } = deps.servers
-  const servers = { former, next }
-  begin('next-dump')
-  found.times.dumpMs = await timed(run, async () => {
-    found.dumpBytes = await failing('dump', () => upgrades.dump(servers, jobs, signal))
+/** Only volumes can be read by an agent, and only one that compose named. */
+const volumeKey = 'data'
+const volumeOf = ({ project }: LocalBox): string => `${project.name}-${volumeKey}`
+
+async function startEmpty(run: UpgradeRun, superuser: string): Promise<ContainerState> {
+  const { deps, payload, next } = run
+  await deps.engine.createVolume(next.project, volumeKey, volumeOf(next))
+  return startNext(run, next, { image: payload.image, network: 'none', volume: volumeOf(next), inside: 'data', superuser })
+}
+
+/** It archives nothing and waits for no standby. The new server reaches it by the loopback that both have. */
+const startFormer = (run: UpgradeRun, { image, mount, environment }: Source, next: ContainerState): Promise<ContainerState> =>
+  startServer(run, run.former, {
+    ...{ image, environment, volume: volumeOf(run.former), target: mount.target },
+    network: `container:${next.id}`,
+    command: ['postgres', '-c', 'archive_mode=off', '-c', 'synchronous_standby_names=', '-c', 'port=5432'],
   })
-  begin('next-load')
-  found.times.loadMs = await timed(run, () => failing('load', () => upgrades.load(servers, jobs, signal)))
-  begin('analyze')
-  found.times.analyzeMs = await timed(run, () => failing('ANALYZE', () => upgrades.analyze(servers, jobs, signal)))
-  begin('contents')
-  found.times.compareMs = await timed(run, async () => {
-    const [before, after] = await Promise.all([upgrades.content(former, former, signal), upgrades.content(next, former, signal)])
-    found.findings.push(...contentFindings(box.slug, before, after))
-    const counts = Object.values(after.rows)
-    found.content = { bytes: after.bytes, tables: counts.length, rows: counts.reduce((sum, count) => sum + count, 0) }
-  })
-}
 
-async function timed({ deps: { clock } }: UpgradeRun, work: () => Promise<unknown>): Promise<number> {
-  const begunMs = clock.monotonicMs()
-  await work()
-  return Math.round(clock.monotonicMs() - begunMs)
-}
-
-/** Names the part, since its message is that of a program. */
-async function failing<Value>(part: string, work: () => Promise<Value>): Promise<Value> {
-  try {
-    return await work()
-  } catch (error) {
-    const { code, message } = error as ReturnType<typeof problem>
-    throw code === 'RESTORE_FAILED' || code === 'SNAPSHOT_FAILED'
-      ? problem(code, `the ${part} with the new PostgreSQL failed: ${message}`, { cause: error })
-      : error
-  }
-}
+/** Variables by which the image finds its data, and the agent its role and database. None is a secret. */
+const variables = ['PGDATA', 'POSTGRES_USER', 'POSTGRES_DB', 'TENANTRY_DATABASE'] as const
 
 type Source = Readonly<{
   facts: Awaited<ReturnType<UpgradeRun['deps']['servers']['upgrades']['facts']>>
   image: string
-  environment: Readonly<Record<string, string>>
+  environment: Environment
   mount: ContainerState['mounts'][number]
   systemId: string
   root: string
@@ -124,15 +91,15 @@ async function inspect({ deps, box, signal }: UpgradeRun, found: Found): Promise
     found.findings.push(dataMajorFinding(box.slug, other))
     return undefined
   }
-  const { hotCopy, systemId } = known
+  const { hotCopy, systemId, alteredSettings } = known
   const freeDiskBytes = await deps.disk.freeBytes(root)
   const facts = await servers.upgrades.facts(box, signal)
   found.from = facts.version
   found.databaseBytes = facts.bytes
-  found.findings.push(...formerFindings(box.slug, facts, { hotCopy, freeDiskBytes }))
+  found.findings.push(...formerFindings(box.slug, facts, { hotCopy, freeDiskBytes, alteredSettings }))
   if (systemId === null) throw problem('CONFLICT', `the identity of the database of ${box.slug} is unknown`)
   if (isRefused(found)) return undefined
-  return { facts, image: container.image, environment: await environmentOf(engine, container), mount, systemId, root }
+  return { facts, image: container.image, environment: await environmentOf(engine, container, variables), mount, systemId, root }
 }
 
 /** The major version of the files of a server that does not run, where it is not that of its image. */

@@ -2,6 +2,7 @@ import {
   type BoxDetail,
   type BoxRow,
   boxState,
+  formerDatabaseText,
   growthText,
   healthSentence,
   snapshotChoiceText,
@@ -85,6 +86,7 @@ export function boxView(box: BoxDetail, style: Style): string {
     ['last drill', box.live ? proofWords(box, now) : undefined],
     ['next update', box.updateCopy && snapshotChoiceText(box.updateCopy)],
     ['upgrade', box.upgradeRehearsal && rehearsalWords(box.upgradeRehearsal, now)],
+    ...formerDatabases(box, now),
     ['size', box.growth && sizeWords(box.growth)],
     ['created', stamp(box.createdAt, now), 'detail'],
     ['id', box.boxId, 'detail'],
@@ -119,6 +121,13 @@ const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
 
 const sizeWords = ({ bytes, days, totalBytes }: NonNullable<BoxDetail['growth']>) =>
   `${bytesText(totalBytes)}, ${growthText({ bytes, days })}`
+
+/** Volumes that upgrades of PostgreSQL left behind, with the day of their removal. */
+const formerDatabases = ({ report }: BoxDetail, now: Date): [string, string][] =>
+  (report?.facts?.formerDatabases ?? []).map((former) => [
+    'former database',
+    `${clean(formerDatabaseText(former))}, kept until ${stamp(former.until, now)}`,
+  ])
 
 /** The latest rehearsal of a PostgreSQL upgrade. */
 const rehearsalWords = (rehearsal: NonNullable<BoxDetail['upgradeRehearsal']>, now: Date): string =>

@@ -1,5 +1,5 @@
-import { versionMoves } from '../../core/boxes/index.ts'
-import { duration, plural } from '../../core/kit/index.ts'
+import { upgradeWays, versionMoves } from '../../core/boxes/index.ts'
+import { bytesText, duration, plural } from '../../core/kit/index.ts'
 import {
   type ActiveRollout,
   fenceEndText,
@@ -65,6 +65,7 @@ export function planView(plan: RolloutPlan, style: Style): string {
     activeView(plan, style),
     warnings(plan.boxes, style),
     totals(plan, moving),
+    upgrading(moving, style),
     stayingClosed(moving),
     copiedStopped(moving),
   )
@@ -104,10 +105,30 @@ export function planSummary(plan: RolloutPlan, style: Style): string {
     activeView(plan, style),
     warnings(plan.boxes, style),
     totals(plan, moving),
+    upgrading(moving, style),
     stayingClosed(moving),
     copiedStopped(moving),
   )
 }
+
+/** Boxes that go to another major version of PostgreSQL, as their rehearsals measured it. */
+function upgrading(moving: readonly PlannedBox[], { now, paint }: Style): string {
+  const lines = moving.flatMap(({ tenantSlug, from, to, upgrade }) => {
+    if (!upgrade) return []
+    const { way, databaseBytes, roomBytes, rehearsedAt, downtimeMs } = upgrade
+    const parts = [
+      `${upgradeWays[way]}`,
+      databaseBytes !== null && `${bytesText(databaseBytes)} (needs ${bytesText(roomBytes ?? 0)} free)`,
+      downtimeMs !== null && rehearsedAt !== null && `${duration(downtimeMs)} when rehearsed ${ago(rehearsedAt, now)}`,
+    ]
+    return [`  ${clean(tenantSlug)}: PostgreSQL ${clean(from.postgres)} → ${clean(to.postgres)}, ${parts.filter(Boolean).join(', ')}`]
+  })
+  if (lines.length === 0) return ''
+  const more = lines.length > maxUpgrades ? [`  … and ${lines.length - maxUpgrades} more; --json shows all`] : []
+  return [paint.bold('Upgrades of PostgreSQL'), ...lines.slice(0, maxUpgrades), ...more].join('\n')
+}
+
+const maxUpgrades = 20
 
 /** The images of a plan, each with its digest and where that came from. */
 export function imagesView(plan: RolloutPlan, { paint }: Style): string {

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { Input, Label, TextField } from 'react-aria-components'
-import { type BoxDetail, upgradeText, upgradeTimes, upgradeWays } from '../../core/boxes/index.ts'
+import { type BoxDetail, formerDatabaseText, upgradeText, upgradeTimes, upgradeWays } from '../../core/boxes/index.ts'
 import { bytesText } from '../../core/kit/index.ts'
 import {
   ActionDialog,
@@ -36,6 +36,11 @@ export function UpgradeRehearsal({ box }: Readonly<{ box: BoxDetail }>) {
     >
       {isOpen && <Status tone="working">{words.rehearsing}</Status>}
       {rehearsal ? <Result rehearsal={rehearsal} /> : !isOpen && <p className="dim">{words.noRehearsal}</p>}
+      {(box.report?.facts?.formerDatabases ?? []).map((former) => (
+        <p key={former.volume}>
+          {words.formerDatabase(formerDatabaseText(former))} <Ago at={former.until} />
+        </p>
+      ))}
       {isAsked && <RehearseDialog slug={slug} onClose={() => setAsked(false)} />}
     </Section>
   )

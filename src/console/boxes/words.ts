@@ -42,6 +42,7 @@ export const words = {
     'The agent copies the database while the box serves, loads the copy into the new version, compares both, and removes the copy. The box is not changed.',
   rehearseTo: 'Image, or major version such as 17 (empty: the image of the manifest)',
   rehearsing: 'being rehearsed',
+  formerDatabase: (text: string) => `Former database: ${text}; removed`,
   sizes: 'Sizes over 30 days',
   noSizes: 'Sizes are recorded once a day. The line begins with the second day.',
   sizeParts: { databaseBytes: 'Database', mediaBytes: 'Media', objectBytes: 'Objects' },

@@ -194,8 +194,9 @@ function Order({ plan }: Readonly<{ plan: RolloutPlan }>) {
 function Fences({ plan }: Readonly<{ plan: RolloutPlan }>) {
   const reasons = new Map<string, string[]>()
   const add = (line: string, slug: string) => reasons.set(line, [...(reasons.get(line) ?? []), slug])
-  for (const { does, tenantSlug, fenceReason, snapshotReason } of plan.boxes) {
+  for (const { does, tenantSlug, fenceReason, snapshotReason, from, to, upgrade } of plan.boxes) {
     if (does !== 'update') continue
+    if (upgrade) add(text.upgrade(`${from.postgres} → ${to.postgres}`, duration(upgrade.downtimeMs ?? 0)), tenantSlug)
     if (fenceReason) add(text.noRollback(fenceReason), tenantSlug)
     if (snapshotReason) add(text.noHotCopy(snapshotReason), tenantSlug)
   }

@@ -225,6 +225,7 @@ export const words = {
       opens: 'Opens',
     },
     fences: 'Longer downtime',
+    upgrade: (versions: string, takes: string) => `PostgreSQL ${versions} by dump and load, which took ${takes} when it was rehearsed`,
     noRollback: (reason: string) => `in maintenance until stable, about 2 min longer; no rollback by images: ${reason}`,
     noHotCopy: (reason: string) => `database copied during the downtime, no hot copy: ${reason}`,
     open: 'open',

@@ -20,6 +20,16 @@ const RunningService = z.object({
   restartCount: z.number().int(),
 })
 
+/** A volume that an upgrade of PostgreSQL left behind; its agent removes it after `until`. */
+const FormerDatabase = z.object({
+  volume: z.string().max(300),
+  /** The version of PostgreSQL that wrote it. */
+  version: z.string().max(50),
+  /** Null while unknown. */
+  bytes: z.number().min(0).nullable(),
+  until: z.string(),
+})
+
 /** Facts for a preflight beside versions (SAFETY, Pre-flight); null where the agent could not read one. */
 export const BoxFacts = z.object({
   /** The chat server's schema version, and the oldest schema version a program may have to read it. */
@@ -31,6 +41,8 @@ export const BoxFacts = z.object({
   collation: z.string().max(100).nullable(),
   /** The needs of a hot copy; absent where the agent does not make any. */
   hotCopy: HotCopyFacts.nullable().optional(),
+  /** Absent where the agent does not upgrade PostgreSQL. */
+  formerDatabases: z.array(FormerDatabase).max(20).nullable().optional(),
   libc: z.enum(['glibc', 'musl']).nullable(),
   mediaBytes: z.number().min(0).nullable(),
   objectBytes: z.number().min(0).nullable(),
@@ -118,7 +130,8 @@ export const ResolvedImage = z.object({ image: ImageRef, digest: Digest.nullable
 export type ResolvedImage = z.infer<typeof ResolvedImage>
 
 /**
- * The steps of the guarded update in order; the last six belong to a rollback. `hot-copy` copies the database while the box serves. `serve` starts the chat server where there is no fence.
+ * The steps of the guarded update in order; the last six belong to a rollback. `hot-copy` copies the database while the box serves. `upgrade` loads the
+ * copy into a volume of another major version of PostgreSQL. `serve` starts the chat server where there is no fence.
  * `quick-probe` proves a box that is to be opened, `check-rollback` whether it could be rolled back by images afterwards. After a failure of an
  * open box `confirm-rollback` checks that again, and `refence` closes it for that rollback.
  */
@@ -129,6 +142,7 @@ export const UpdateStep = z.enum([
   'stop',
   'snapshot',
   'cold-copy',
+  'upgrade',
   'rewrite',
   'recreate',
   'serve',
@@ -150,9 +164,9 @@ export type UpdateStep = z.infer<typeof UpdateStep>
 export const UpdateOutcome = z.enum(['committed', 'failed', 'rolled_back', 'rollback_failed'])
 export type UpdateOutcome = z.infer<typeof UpdateOutcome>
 
-/** How a rollback restored the former database, and its duration without the copying itself. */
+/** How a rollback restored the former database, and its duration without the copying. `former-volume`: after an upgrade of PostgreSQL. */
 export const RestoredDatabase = z.object({
-  from: z.enum(['cold-copy', 'dump']),
+  from: z.enum(['cold-copy', 'dump', 'former-volume']),
   tookMs: z.number().min(0),
   /** Downtime spent on making the cold copy; absent where none was made. */
   copiedMs: z.number().min(0).optional(),
@@ -191,6 +205,8 @@ export const Downtime = z.object({
   copyingMs: Ms,
   /** With `hot`: the copy that was made while the box served. Its recovery begins at `fromLsn` and ends at the shutdown checkpoint `endLsn`. */
   hotCopy: z.object({ bytes: z.number().min(0), tookMs: z.number().min(0), fromLsn: z.string(), endLsn: z.string() }).optional(),
+  /** The dump, the load and the comparison of an upgrade of PostgreSQL. */
+  upgradeMs: Ms,
   /** Until the containers were started. */
   startMs: Ms,
   /** From then to the first good probe. */

@@ -80,7 +80,9 @@ function comparePostgres(installed: string, target: string): Verdict {
   if (!here || !there) return unknown
   const comparison = here.numbers[0] - there.numbers[0] || here.numbers[1] - there.numbers[1]
   if (here.numbers[0] !== there.numbers[0])
-    return major(`a major version ${direction(comparison)}: this needs a dump and restore, not a new tag`)
+    return major(
+      `a major version ${direction(comparison)}${comparison < 0 ? ': a rollout takes it further after a rehearsal of the upgrade' : ''}`,
+    )
   if (comparison !== 0) return minor(`a minor version ${direction(comparison)}`)
   // A server reports only its number; a tag may also name the build.
   return here.build === there.build || here.build === '' || there.build === '' ? inSync : minor('same version, different build')

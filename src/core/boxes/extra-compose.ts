@@ -1,5 +1,5 @@
 import { Service } from './names.ts'
-import { isRecord } from './portable-homeserver.ts'
+import { isRecord } from './plain-data.ts'
 
 // The additions of an operator to a box, in a compose file of their own that compose merges. The images, volumes and networks of the four services
 // stay those of the box template: updates, snapshots and restores rely on them.

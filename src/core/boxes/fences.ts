@@ -22,6 +22,13 @@ export type SnapshotMode = z.infer<typeof SnapshotMode>
 /** The settings of each tier. */
 export type TierSnapshots = Readonly<Record<Tier, SnapshotMode>>
 
+/** An update to another major version of PostgreSQL, whose files are incompatible: a copy is dumped and loaded into a new volume. */
+const UpgradeOrder = z.object({
+  way: z.enum(['dump-load']),
+  /** The volume of the former version is kept this long after the update. */
+  keepFormerDays: z.number().int().min(1),
+})
+
 /** The fence of one update, as the daemon orders it. */
 export const FenceOrder = z.object({
   mode: FenceMode,
@@ -37,6 +44,8 @@ export const FenceOrder = z.object({
   copyBytesPerSecond: z.number().int().min(1).optional(),
   /** Why `hot` was requested but is not ordered. */
   snapshotReason: z.string().max(500).optional(),
+  /** Only of an update to another major version of PostgreSQL. */
+  upgrade: UpgradeOrder.optional(),
 })
 export type FenceOrder = z.infer<typeof FenceOrder>
 

@@ -1,7 +1,8 @@
 import { plural } from '../kit/index.ts'
 import { isOlder } from './drift.ts'
 import { type ChatEvidence, type DatabaseEvidence, type ImportEvidence, isFound, type MediaEvidence } from './import-evidence.ts'
-import { consequenceOf, type DropGroup, type EffectiveSetting, effectiveSettings, originText } from './import-settings.ts'
+import { consequenceOf, type DropGroup } from './import-groups.ts'
+import { type EffectiveSetting, effectiveSettings, type NoEffect, originText } from './import-settings.ts'
 
 // The evidence against an import, beside the settings: each with its place and a fix.
 
@@ -11,9 +12,8 @@ export type Dropped = Readonly<{ name: string; origins: readonly string[]; conse
 /** Features that show in the data, whatever the settings say. */
 export function droppedData({ chat, database, media, otherContainers }: ImportEvidence): Dropped[] {
   const group = (name: DropGroup, origin: string): Dropped => ({ name, origins: [origin], consequence: consequenceOf(name) })
-  const workers = isFound(chat) ? chat.apps.filter((app) => app !== 'synapse.app.homeserver') : []
   return [
-    ...workers.map((app) => group('workers', `a process ${app}`)),
+    ...(isFound(chat) ? workersOf(chat).map((origin) => group('workers', origin)) : []),
     ...(isFound(database) ? droppedOfDatabase(database) : []),
     ...(isFound(media) ? droppedMedia(media) : []),
     ...otherContainers.map((container) => ({
@@ -23,6 +23,12 @@ export function droppedData({ chat, database, media, otherContainers }: ImportEv
     })),
   ]
 }
+
+/** Worker processes, in the container of the chat server or in others. */
+export const workersOf = ({ apps, workers }: ChatEvidence): string[] => [
+  ...apps.filter((app) => app !== 'synapse.app.homeserver').map((app) => `a process ${app}`),
+  ...workers.map((name) => `container ${name}`),
+]
 
 /** The application service of the platform, in every box. */
 const platformService = 'tenantry'
@@ -86,20 +92,29 @@ function droppedMedia({ missing, damaged, checked, named }: MediaEvidence): Drop
   ]
 }
 
+export const usesSqlite = (settings: readonly EffectiveSetting[]): boolean =>
+  settings.some(({ key, value }) => key === 'database' && (value as { name?: unknown } | null)?.name === 'sqlite3')
+
 /** An entrypoint may write the files first, in the process that then becomes the chat server. */
 const entrypointMs = 60_000
 
 export function chatBlockers(chat: ChatEvidence, target: string): string[] {
   const { version, config, startedAt, clientApiAnswers } = chat
   const changed = config.filter(({ changedAt }) => Date.parse(changedAt) > Date.parse(startedAt) + entrypointMs)
-  const database = effectiveSettings(config).get('database')?.value as { name?: unknown } | undefined
   return [
     ...(clientApiAnswers ? [] : [`The chat server in ${chat.container} does not answer. fix: repair it, then plan again`]),
     ...changed.map(
       ({ path }) =>
         `${path} was changed after the chat server started, so it may run with other settings. fix: restart the chat server, or undo the change`,
     ),
-    ...(database?.name === 'sqlite3' ? ['The chat server uses SQLite. fix: port it to PostgreSQL with synapse_port_db first'] : []),
+    ...(usesSqlite([...effectiveSettings(config).values()])
+      ? ['The chat server uses SQLite. fix: port it to PostgreSQL with synapse_port_db first']
+      : []),
+    ...(chat.signingKeyId === null
+      ? [
+          'The file that the configuration names does not have the signing key that the chat server uses. fix: set signing_key_path to the file in use, and restart the chat server',
+        ]
+      : []),
     ...(version === null ? ['The version of the chat server is unknown. fix: run an official image'] : []),
     ...(version !== null && isOlder('synapse', target, version)
       ? [
@@ -169,6 +184,26 @@ function dataWarnings({ container, dataFolder, dataMount }: DatabaseEvidence): s
   return [
     `The data of PostgreSQL (${dataFolder} of ${container}) are in ${where}. They are imported; until the import is finished, docker compose down in the stack would lose them as the return path`,
   ]
+}
+
+const noEffects: Readonly<Record<NoEffect, (settings: string) => string>> = {
+  unread: (settings) => `The chat server does not know ${settings}: without effect in the stack, and left out of the box`,
+  local: (settings) =>
+    `No member of another server is in a room here, so users lose no room when federation ends: ${settings}. Later, no user of another server can join`,
+  alone: (settings) => `No worker runs, so settings of workers are left out without an effect: ${settings}`,
+}
+
+const settingsPerWarning = 6
+
+/** Settings that are left out and need no decision. */
+export function unusedWarnings(unused: readonly Readonly<{ why: NoEffect; setting: EffectiveSetting }>[]): string[] {
+  return (Object.keys(noEffects) as NoEffect[]).flatMap((why) => {
+    const named = unused.filter((one) => one.why === why).map(({ setting }) => `${setting.key} in ${originText(setting)}`)
+    const parts = Array.from({ length: Math.ceil(named.length / settingsPerWarning) }, (_, at) =>
+      named.slice(at * settingsPerWarning, (at + 1) * settingsPerWarning),
+    )
+    return parts.map((part) => noEffects[why](part.join(', ')))
+  })
 }
 
 export function warningsOf({ chat, database, addresses }: ImportEvidence, settings: readonly EffectiveSetting[]): string[] {

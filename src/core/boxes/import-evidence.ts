@@ -19,12 +19,16 @@ export type ChatEvidence = Readonly<{
   startedAt: string
   /** Applications of the running processes, such as `synapse.app.homeserver`. */
   apps: readonly string[]
+  /** Containers of the stack with worker processes of the same chat server. */
+  workers: readonly string[]
   /** In the order in which the chat server reads them. */
   config: readonly ChatConfigFile[]
+  /** Settings of the top level that its own code never names: they have no effect. */
+  unread: readonly string[]
   /** Server name by the key API; null where the chat server does not offer it. */
   keyApiName: string | null
   clientApiAnswers: boolean
-  /** Id of the signing key that the chat server uses; null where its file cannot be read. */
+  /** Id of the signing key that the chat server uses; null where its file cannot be read, or the key API has another one. */
   signingKeyId: string | null
   /** Further keys of the same file: the chat server publishes them, and signs with the first one. */
   otherSigningKeyIds: readonly string[]

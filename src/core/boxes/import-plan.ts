@@ -1,7 +1,18 @@
 import { z } from 'zod'
-import { chatBlockers, type Dropped, databaseBlockers, droppedData, nameBlockers, serverNameIn, warningsOf } from './import-checks.ts'
+import {
+  chatBlockers,
+  type Dropped,
+  databaseBlockers,
+  droppedData,
+  nameBlockers,
+  serverNameIn,
+  unusedWarnings,
+  usesSqlite,
+  warningsOf,
+  workersOf,
+} from './import-checks.ts'
 import { type ImportEvidence, isFound } from './import-evidence.ts'
-import { type EffectiveSetting, effectiveSettings, originText, treatmentOf } from './import-settings.ts'
+import { type EffectiveSetting, effectiveSettings, type NoEffect, originText, type SettingContext, treatmentOf } from './import-settings.ts'
 
 const text = z.string().max(500)
 const texts = z.array(text).max(300)
@@ -59,7 +70,7 @@ type Input = Readonly<{
 export function planImport({ evidence, chatDomain, versions, drop }: Input): ImportPlan {
   const { chat, database, media, objects } = evidence
   const settings = [...effectiveSettings(isFound(chat) ? chat.config : []).values()]
-  const of = treatedAs(settings)
+  const of = treatedAs(settings, contextOf(evidence, settings))
   const dropped = mergeDropped([...of.dropped, ...droppedData(evidence)]).map((one) => ({
     ...one,
     origins: one.origins.map(clip),
@@ -67,7 +78,8 @@ export function planImport({ evidence, chatDomain, versions, drop }: Input): Imp
   }))
   const space = spaceFor(evidence)
   const blockers = [
-    ...[chat, database, media, ...(objects ? [objects] : [])].flatMap((part) =>
+    // A file as its database is in no server.
+    ...[chat, ...(usesSqlite(settings) ? [] : [database]), media, ...(objects ? [objects] : [])].flatMap((part) =>
       'failure' in part && part.failure !== '' ? [part.failure] : [],
     ),
     ...of.blockers,
@@ -94,7 +106,7 @@ export function planImport({ evidence, chatDomain, versions, drop }: Input): Imp
     replaced: of.replaced,
     dropped,
     blockers: blockers.map(clip),
-    warnings: warningsOf(evidence, settings).map(clip),
+    warnings: [...warningsOf(evidence, settings), ...unusedWarnings(of.unused)].map(clip),
     space,
     downtimeMs: downtimeOf(evidence),
   }
@@ -102,22 +114,35 @@ export function planImport({ evidence, chatDomain, versions, drop }: Input): Imp
 
 const clip = (line: string): string => line.slice(0, 500)
 
-function treatedAs(settings: readonly EffectiveSetting[]) {
+function contextOf({ chat, database }: ImportEvidence, settings: readonly EffectiveSetting[]): SettingContext {
+  const values = new Map(settings.map(({ key, value }) => [key, value]))
+  return {
+    valueOf: (key) => values.get(key),
+    unread: isFound(chat) ? chat.unread : [],
+    // Unknown without a database.
+    hasRemoteMembers: !isFound(database) || database.remoteMembers > 0,
+    hasWorkers: isFound(chat) && workersOf(chat).length > 0,
+  }
+}
+
+function treatedAs(settings: readonly EffectiveSetting[], context: SettingContext) {
   const carried: ImportPlan['carried'] = []
   const replaced: ImportPlan['replaced'] = []
   const dropped: Dropped[] = []
   const blockers: string[] = []
+  const unused: { why: NoEffect; setting: EffectiveSetting }[] = []
   for (const setting of settings) {
     const origin = originText(setting)
-    for (const treatment of treatmentOf(setting)) {
+    for (const treatment of treatmentOf(setting, context)) {
       if (treatment.as === 'dropped')
         dropped.push({ name: treatment.name, origins: [`${setting.key} in ${origin}`], consequence: treatment.consequence })
       else if (treatment.as === 'blocker') blockers.push(`${setting.key} in ${origin}: ${treatment.reason}`)
+      else if (treatment.as === 'unused') unused.push({ why: treatment.why, setting })
       else if (treatment.as === 'template') replaced.push({ name: setting.key, origin })
       else carried.push({ kind: treatment.as, name: setting.key, origin })
     }
   }
-  return { carried, replaced, dropped, blockers }
+  return { carried, replaced, dropped, blockers, unused }
 }
 
 function mergeDropped(found: readonly Dropped[]): { name: string; origins: string[]; consequence: string }[] {

@@ -202,7 +202,7 @@ export {
   UpgradeFacts,
   UpgradeTarget,
 } from './upgrade-checks.ts'
-export { expectedDowntimeMs, upgradeText, upgradeTimes, upgradeWays } from './upgrade-text.ts'
+export { expectedDowntimeMs, formerDatabaseText, upgradeText, upgradeTimes, upgradeWays } from './upgrade-text.ts'
 export { versionMoves } from './version-moves.ts'
 export { type Fix, ReintroducedVulnerability, reintroducedVulnerabilities } from './vulnerabilities.ts'
 export { reintroducedText, vulnerabilitiesText } from './vulnerability-texts.ts'

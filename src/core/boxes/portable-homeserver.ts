@@ -1,5 +1,9 @@
+import { isPlainData, isRecord, shown } from './plain-data.ts'
+import { partOf } from './portable-parts.ts'
+
 // The part of homeserver.yaml that a box takes to another host. The file comes from a host that may be compromised, so nothing of it applies
-// unless it is listed here: no key that loads code, names a file, opens a listener or contacts another system.
+// unless it is listed here: no key that loads code, names a file or opens a listener. Mail and previews of links contact other systems, and
+// have checks of their own (portable-parts.ts).
 
 /** Keys that the box template sets in its own way; their former value has no effect. */
 const rendered = [
@@ -16,11 +20,15 @@ const rendered = [
   'trusted_key_servers',
   'suppress_key_server_warning',
   'pid_file',
+  // All logins come from the platform's one address.
+  'rc_login',
+  // The edge has the certificate and answers at the root; the container has the limit of files.
+  ...['tls_certificate_path', 'tls_private_key_path', 'no_tls', 'web_client_location', 'soft_file_limit'],
+  ...['daemonize', 'print_pidfile', 'use_frozen_dicts'],
 ]
 
 /** Keys that must have the value of the box template, or be absent. */
 const fixed: Readonly<Record<string, unknown>> = {
-  url_preview_enabled: false,
   allow_public_rooms_over_federation: false,
   enable_registration: false,
   allow_guest_access: false,
@@ -41,17 +49,22 @@ const carried = new Set([
   ...['enable_set_displayname', 'enable_set_avatar_url', 'enable_3pid_changes', 'max_avatar_size', 'allowed_avatar_mimetypes'],
   ...['max_image_pixels', 'dynamic_thumbnails', 'thumbnail_sizes', 'max_event_delay_duration', 'limit_usage_by_mau', 'max_mau_value'],
   ...['turn_uris', 'turn_shared_secret', 'turn_username', 'turn_password', 'turn_user_lifetime', 'turn_allow_guests'],
+  ...['enable_search', 'filter_timeline_limit', 'allow_per_room_profiles', 'dummy_events_threshold', 'gc_min_interval', 'bcrypt_rounds'],
+  ...['cleanup_extremities_with_dummy_events', 'exclude_rooms_from_sync', 'require_membership_for_aliases', 'room_prejoin_state'],
+  ...['request_token_inhibit_3pid_errors', 'auto_join_rooms_for_guests', 'restrict_public_rooms_to_local_users', 'user_types'],
+  ...['mau_trial_days', 'mau_appservice_trial_days', 'mau_limit_alerting', 'mau_stats_only', 'mau_limit_reserved_threepids'],
+  ...['hs_disabled', 'hs_disabled_message', 'server_context', 'user_agent_suffix', 'matrix_rtc', 'next_link_domain_whitelist'],
+  ...['ui_auth', 'background_updates'],
+  ...[
+    'enable_authenticated_media',
+    'max_pending_media_uploads',
+    'unused_expiration_time',
+    'media_upload_limits',
+    'room_invite_state_types',
+  ],
+  ...['url_preview_enabled', 'url_preview_url_blacklist', 'url_preview_accept_language', 'max_spider_size'],
   ...['admin_contact', 'server_notices', 'old_signing_keys', 'event_cache_size', 'caches', 'gc_thresholds', 'stats', 'push'],
 ])
-
-/** Keys with some parts that are data; `presence` and `password_config` can also name modules. */
-export const partlyPortable: Readonly<Record<string, readonly string[]>> = {
-  presence: ['enabled', 'include_offline_users_on_sync'],
-  password_config: ['enabled', 'localdb_enabled', 'pepper', 'policy'],
-}
-
-const hasOnly = (value: unknown, known: readonly string[]): boolean =>
-  isRecord(value) && isPlainData(value) && Object.keys(value).every((key) => known.includes(key))
 
 const isCarried = (key: string): boolean => carried.has(key) || /^rc_[a-z0-9_]{1,60}$/.test(key)
 
@@ -71,13 +84,14 @@ export function portableHomeserver(homeserver: unknown): PortableHomeserver {
   let maxUploadMegabytes: number | undefined
   for (const [key, value] of entries) {
     if (value === null || rendered.includes(key)) continue
+    const part = partOf(key, value)
     if (key === 'max_upload_size') {
       maxUploadMegabytes = megabytes(value)
       if (maxUploadMegabytes === undefined) findings.push(refusal(key, 'write a size such as 50M'))
-    } else if (Object.hasOwn(partlyPortable, key)) {
-      const known = partlyPortable[key] as readonly string[]
-      if (hasOnly(value, known)) settings[key] = value
-      else findings.push(refusal(key, `keep only ${known.join(', ')}`))
+    } else if (part) {
+      if (part.value !== undefined) settings[key] = part.value
+      const fix = part.value === undefined ? 'remove it' : `remove ${part.left.slice(0, 5).join(', ')} from it`
+      if (part.left.length > 0) findings.push(refusal(key, fix))
     } else if (key === 'listeners') findings.push(...listenerFindings(value))
     else if (key === 'app_service_config_files') findings.push(...appserviceFindings(value))
     else if (Object.hasOwn(fixed, key)) {
@@ -85,17 +99,12 @@ export function portableHomeserver(homeserver: unknown): PortableHomeserver {
     } else if (isCarried(key) && isPlainData(value)) settings[key] = value
     else findings.push(refusal(key, 'remove it'))
   }
+  // Synapse starts only with a list.
+  if (settings.url_preview_enabled === true) settings.url_preview_ip_range_blacklist ??= partOf('url_preview_ip_range_blacklist', [])?.value
   return { settings, maxUploadMegabytes, findings }
 }
 
 const refusal = (key: string, fix: string): string => `homeserver.yaml: ${shown(key)} cannot be carried over: ${fix}`
-
-/** A name from the file, safe to print. */
-export const shown = (name: string): string =>
-  /^[\w./:@ -]{1,80}$/.test(name) ? name : JSON.stringify(name.slice(0, 80).replace(/[^\x20-\x7e]/g, '?'))
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value)
 
 const maxMegabytes = 10_000
 
@@ -120,20 +129,3 @@ const appserviceFindings = (value: unknown): string[] =>
   Array.isArray(value) && value.length <= 1
     ? []
     : [refusal('app_service_config_files', "keep only the platform's registration; bridges need a host of their own")]
-
-const maxDepth = 6
-const maxText = 2_000
-
-/** Bounded data of scalars, lists and maps, without control characters. */
-function isPlainData(value: unknown, depth = 0): boolean {
-  if (depth > maxDepth) return false
-  if (typeof value === 'string') return isPlainText(value)
-  if (Array.isArray(value)) return value.length <= 200 && value.every((one) => isPlainData(one, depth + 1))
-  if (isRecord(value)) {
-    const entries = Object.entries(value)
-    return entries.length <= 200 && entries.every(([key, one]) => isPlainText(key) && isPlainData(one, depth + 1))
-  }
-  return value === null || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
-}
-
-const isPlainText = (text: string): boolean => text.length <= maxText && !/\p{Cc}/u.test(text)

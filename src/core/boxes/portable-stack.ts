@@ -1,5 +1,6 @@
 import { Service } from './names.ts'
-import { isRecord, type PortableHomeserver, portableHomeserver, shown } from './portable-homeserver.ts'
+import { isRecord, shown } from './plain-data.ts'
+import { type PortableHomeserver, portableHomeserver } from './portable-homeserver.ts'
 
 // The part of a box's own files that it takes to another host, where everything is rendered from that host's box template. The files come from
 // a host that may be compromised: nothing of them applies unless it is listed here.

@@ -8,6 +8,7 @@ const stepWords: Readonly<Record<string, string>> = {
   snapshot: '',
   'hot-copy': 'copy database while the box serves',
   'cold-copy': 'copy database',
+  upgrade: 'load into the new PostgreSQL',
   rewrite: 'write compose file',
   recreate: 'recreate containers',
   migrate: 'box migrations',

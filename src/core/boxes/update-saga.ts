@@ -8,6 +8,8 @@ import type { FenceMode, FenceOrder, SnapshotMode } from './fences.ts'
 // new version: then the only rollback is one by images, which keeps all data, and only where that is proven. The fence is lifted only after a
 // commit, after the quick probes where the mode says so and such a rollback is proven (or an operator chose the mode), after a failure that
 // touched nothing, or after a rollback that proved healthy. It is left behind only where the rollback failed.
+// Another major version of PostgreSQL never runs on the former volume: it gets one of its own, loaded and compared, and a rollback takes the
+// former one again.
 
 export type UpdateFacts = SagaFacts<UpdateStep>
 
@@ -72,7 +74,12 @@ const untilRecreated: Readonly<Record<SnapshotMode, readonly Forward[]>> = {
 }
 export const snapshotModeOf = ({ snapshot = 'before' }: Pick<FenceOrder, 'snapshot'>): SnapshotMode => snapshot
 
-const changes: readonly Forward[] = [{ name: 'rewrite' }, { name: 'recreate' }]
+/** The new version gets a volume of its own, so the former one stays as it is. */
+const changesOf = ({ upgrade }: FenceOrder): readonly Forward[] => [
+  ...(upgrade ? [{ name: 'upgrade' } as const] : []),
+  { name: 'rewrite' },
+  { name: 'recreate' },
+]
 const fence: Forward = { name: 'fence', holds: (facts, world) => isTouched(facts) || world.fence === 'ours' }
 
 /** Where no rollback by images is proven, the box stays fenced until it is stable. */
@@ -96,7 +103,7 @@ const hotCopy: Forward = {
 
 const stepsOf = (order: FenceOrder): readonly Forward[] => {
   const snapshot = snapshotModeOf(order)
-  const changed = [...untilRecreated[snapshot], ...changes]
+  const changed = [...untilRecreated[snapshot], ...changesOf(order)]
   const store: readonly Forward[] = snapshot === 'before' ? [] : [{ name: 'snapshot' }]
   const prepare: readonly Forward[] = snapshot === 'hot' ? [prefetch, hotCopy] : [prefetch]
   const byMode: Readonly<Record<FenceMode, readonly Forward[]>> = {

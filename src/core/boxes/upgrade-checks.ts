@@ -55,12 +55,11 @@ export const dataMajorFinding = (slug: string, { files, image }: Readonly<{ file
     `the data folder of ${slug} is of PostgreSQL ${files}, and its image is ${image}. fix: set an image of PostgreSQL ${files} in its compose file and start it, then rehearse again`,
   )
 
+/** Facts of the running database from other sources. */
+type Beside = Readonly<{ hotCopy: HotCopyFacts | null; freeDiskBytes: number | null; alteredSettings: readonly string[] }>
+
 /** Findings about the running database alone, before anything is copied. */
-export function formerFindings(
-  slug: string,
-  facts: UpgradeFacts,
-  { hotCopy, freeDiskBytes }: Readonly<{ hotCopy: HotCopyFacts | null; freeDiskBytes: number | null }>,
-): UpgradeFinding[] {
+export function formerFindings(slug: string, facts: UpgradeFacts, { hotCopy, freeDiskBytes, alteredSettings }: Beside): UpgradeFinding[] {
   const notCopied = whyNoHotCopy({ facts: hotCopy, databaseBytes: facts.bytes, freeDiskBytes })
   const found: (UpgradeFinding | false)[] = [
     notCopied !== undefined &&
@@ -89,6 +88,11 @@ export function formerFindings(
       refusal(
         'ROLE_SETTINGS',
         `roles or databases of ${slug} have settings: ${listed(facts.roleSettings)}; the new version may not know them. fix: \`ALTER ROLE … RESET\`, or \`ALTER DATABASE … RESET\`, and set them again after the upgrade`,
+      ),
+    alteredSettings.length > 0 &&
+      refusal(
+        'SERVER_SETTINGS',
+        `PostgreSQL of ${slug} has settings by \`ALTER SYSTEM\`: ${listed(alteredSettings)}; a load loses them. fix: write them into the command of the service postgres, then \`ALTER SYSTEM RESET\` each`,
       ),
     facts.otherDatabases.length > 0 &&
       refusal(

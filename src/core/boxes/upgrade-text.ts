@@ -1,4 +1,5 @@
 import { bytesText, duration } from '../kit/index.ts'
+import type { BoxFacts } from './command-parts.ts'
 import type { UpgradeRehearsal, UpgradeTimes } from './upgrade.ts'
 
 // Without schemas, so that the console loads none.
@@ -23,6 +24,12 @@ const timeWords = {
 /** Each measured part with its name, in order. */
 export const upgradeTimes = (times: UpgradeTimes): [name: string, ms: number][] =>
   (Object.keys(timeWords) as (keyof UpgradeTimes)[]).flatMap((key) => (times[key] === undefined ? [] : [[timeWords[key], times[key]]]))
+
+type FormerDatabase = NonNullable<NonNullable<BoxFacts['formerDatabases']>>[number]
+
+/** A kept volume of a former major version, without its end. */
+export const formerDatabaseText = ({ volume, version, bytes }: FormerDatabase): string =>
+  `PostgreSQL ${version}${bytes === null ? '' : `, ${bytesText(bytes)}`}, volume ${volume}`
 
 /** The result in one line. */
 export function upgradeText({ ok, from, to, downtimeMs, databaseBytes, findings, error }: UpgradeRehearsal): string {

@@ -16,6 +16,7 @@ export const UpgradeFindingCode = z.enum([
   'PREPARED_TRANSACTIONS',
   'LOGICAL_SLOTS',
   'ROLE_SETTINGS',
+  'SERVER_SETTINGS',
   'OTHER_DATABASES',
   'CONTENT_DIFFERS',
 ])

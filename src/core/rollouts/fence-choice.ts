@@ -10,6 +10,7 @@ import {
   type TierVersions,
 } from '../boxes/index.ts'
 import type { KnownBox, Limits } from './known-box.ts'
+import { isUpgrade } from './preflight-upgrade.ts'
 
 /** `auto`: chosen per box by the rule of `chooseFence`. */
 export const RequestedFence = z.enum(['auto', ...FenceMode.options])
@@ -29,6 +30,8 @@ export type FenceChoice = Readonly<{
   formerSchema?: number
   harmlessUpdates?: string[]
   isForced?: true
+  /** Another major version of PostgreSQL. */
+  way?: 'dump-load'
 }> &
   SnapshotOrder
 
@@ -53,8 +56,17 @@ export const requestedSnapshot = (ofRollout: RequestedSnapshot, tiers: TierSnaps
  * version was running itself and those of the table of harmless ones.
  */
 export function chooseFence(box: KnownBox, change: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {
+  if (change.changes.includes('postgres') && isUpgrade(box.installed, change.to)) return upgradeFence(box, change)
   return { ...chooseMode(box, change, limits), ...snapshotOrder(box, change.snapshot) }
 }
+
+/** The same for every request: a rollback takes the former volume, as long as no user wrote to the new one, and only a copy can be loaded. */
+const upgradeFence = (box: KnownBox, { to }: Change): FenceChoice => ({
+  mode: 'until-stable',
+  reason: `PostgreSQL ${box.installed.postgres} cannot read a database of ${to.postgres}`,
+  way: 'dump-load',
+  ...snapshotOrder(box, 'hot'),
+})
 
 /** How the snapshot of a box is stored, as the agent is ordered to. */
 export function snapshotOrder({ report, databaseBytes }: KnownBox, requested: SnapshotMode = 'before'): SnapshotOrder {

@@ -129,7 +129,8 @@ export {
 export { type FindingKind, findingsByKind, imageSource, inPhaseOrder, restoredText } from './plan-text.ts'
 export { aheadOfPlanFinding, isAtTarget, isDowngrade, type Preflight, preflightBox, preflightRetry } from './preflight.ts'
 export { healthFindings } from './preflight-state.ts'
-export type { RehearsalInput, RehearsalSettings } from './rehearsal-contract.ts'
+export { isUpgrade, rehearsedDigestFindings } from './preflight-upgrade.ts'
+export type { RehearsalInput, RehearsalSettings, UpgradeRules } from './rehearsal-contract.ts'
 export {
   Rehearsal,
   RehearsalRequest,

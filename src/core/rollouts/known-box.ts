@@ -24,10 +24,21 @@ export type KnownBox = Readonly<{
   reportedAt: string | null
   /** The last probe of any command. */
   probe: ProbeResult | null
+  /** The last rehearsal of an upgrade to another major version of PostgreSQL; null without one. */
+  rehearsal: KnownRehearsal | null
   /** Its maintenance window; null: any time. */
   window: ZonedWindow | null
   /** The owner of its hold; null without one. */
   heldBy: string | null
+}>
+
+type KnownRehearsal = Readonly<{
+  at: string
+  ok: boolean
+  image: string
+  digest: string | null
+  /** Dump, load, ANALYZE and comparison took this long; null unless it was good. */
+  downtimeMs: number | null
 }>
 
 /** A preflight compares a box with these facts. */
@@ -35,4 +46,6 @@ export type Limits = Readonly<{
   now: string
   staleAfterMs: number
   schemas: SynapseSchemas
+  /** The image of PostgreSQL that the box would get, and the age of a rehearsal that counts; absent: no other major version is allowed. */
+  upgrade?: Readonly<{ image: string | undefined; maxAgeMs: number }>
 }>

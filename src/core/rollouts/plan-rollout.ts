@@ -18,6 +18,7 @@ import {
   requestedSnapshot,
   type TierFences,
 } from './fence-choice.ts'
+import type { Finding } from './finding.ts'
 import { gatesMs, gatesOf } from './gates.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 import { type PastRollback, pastRollbackFindings } from './past-rollback.ts'
@@ -26,6 +27,7 @@ import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
 import { digestFindings, imagesOf, knownImages, missingImageFindings, type RegistryAnswers } from './plan-images.ts'
 import { changesBetween, isRefused, type Preflight, preflightBox } from './preflight.ts'
+import { isUpgrade, rehearsedDigestFindings, roomOf } from './preflight-upgrade.ts'
 import type { Phase, RolloutKind } from './rollout.ts'
 import { assignPhases, makespanMs, type Parallelism } from './scheduling.ts'
 
@@ -51,6 +53,8 @@ export type PlanInput = Limits &
     assumedUpdateMs?: number
     /** A longer expected downtime is refused, unless allowed. */
     fenceMaxMs: number
+    /** The age up to which the rehearsal of an upgrade of PostgreSQL counts. */
+    rehearsalMaxAgeMs: number
     allowLongFence: boolean
     /** When fences end and when snapshots are stored: of this rollout, and of each tier. */
     fenceMode?: RequestedFence | undefined
@@ -75,7 +79,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
   const imageOf = knownImages(input.boxes, input.resolved ?? new Map(), input.manifest.digests)
   const examined = scope.map((box) => {
     const fence = fenceFor(input, box)
-    const expected = expect(box, fence)
+    const expected = withUpgrade(expect(box, fence), fence.way && box.rehearsal)
     const window = windowOf(box, expected)
     return {
       box,
@@ -116,6 +120,13 @@ export function planRollout(input: PlanInput): RolloutPlan {
   }
 }
 
+/** The dump and the load took this long in the rehearsal. */
+function withUpgrade(expected: Expectation, rehearsal: KnownBox['rehearsal'] | undefined): Expectation {
+  const { expectedMs, expectedFenceMs, worstFenceMs } = expected
+  const takesMs = rehearsal?.downtimeMs ?? 0
+  return { expectedMs: expectedMs + takesMs, expectedFenceMs: expectedFenceMs + takesMs, worstFenceMs: worstFenceMs + 2 * takesMs }
+}
+
 function fenceFor(input: PlanInput, box: KnownBox): FenceChoice {
   const to = input.manifest.tiers[box.tier]
   const requested = requestedFence(input.fenceMode ?? 'auto', input.fences, box.tier)
@@ -128,7 +139,9 @@ type ImageOf = (image: string) => PlannedImage
 
 /** A rollout of the whole fleet skips observed boxes; naming one in `targetSlugs` refuses it. */
 function preflightForPlan(input: PlanInput, box: KnownBox, planning: Planning): Preflight {
-  const found = withPlanFindings(input, preflightBox(box, input.manifest.tiers[box.tier], input), { ...planning, box })
+  const upgrade = { image: targetImage(input.manifest, box.tier, 'postgres'), maxAgeMs: input.rehearsalMaxAgeMs }
+  const preflight = preflightBox(box, input.manifest.tiers[box.tier], { ...input, upgrade })
+  const found = withPlanFindings(input, preflight, { ...planning, box })
   if (box.managed || input.targetSlugs !== null || found.does === 'skip') return found
   const message = `${observedText(box.slug)}; a rollout skips it until then`
   return { ...found, does: 'skip', findings: [{ severity: 'warn', code: 'NOT_MANAGED', message }] }
@@ -138,19 +151,26 @@ function preflightForPlan(input: PlanInput, box: KnownBox, planning: Planning): 
 function withPlanFindings(
   input: PlanInput,
   found: Preflight,
-  { box: { slug, tier }, expected, window, imageOf, rollback }: Planning & { box: KnownBox },
+  { box, expected, window, imageOf, rollback }: Planning & { box: KnownBox },
 ): Preflight {
+  const { slug, tier } = box
   if (found.does === 'skip') return found
   const images = changedImages(input.manifest, tier, found.changes).map(([, image]) => imageOf(image))
   const findings = [
     ...found.findings,
     ...missingImageFindings(slug, images),
     ...digestFindings(slug, images),
+    ...(found.changes.includes('postgres') ? rehearsalFindings(input, box, imageOf) : []),
     ...fenceFindings(slug, expected, input),
     ...window.findings,
     ...pastRollbackFindings({ slug, target: input.manifest.tiers[tier], changes: found.changes }, rollback),
   ]
   return { ...found, does: isRefused(findings) ? 'refuse' : 'update', findings }
+}
+
+function rehearsalFindings({ manifest }: PlanInput, box: KnownBox, imageOf: ImageOf): Finding[] {
+  const image = targetImage(manifest, box.tier, 'postgres')
+  return isUpgrade(box.installed, manifest.tiers[box.tier]) ? rehearsedDigestFindings(box, image, imageOf(image).digest) : []
 }
 
 const bySlug = (a: { tenantSlug: string }, b: { tenantSlug: string }) => (a.tenantSlug < b.tenantSlug ? -1 : 1)
@@ -198,9 +218,15 @@ function planBox(
     snapshotMode: fence.snapshot ?? 'before',
     ...(fence.snapshotReason === undefined ? {} : { snapshotReason: fence.snapshotReason }),
     ...(fence.reason === undefined ? {} : { fenceReason: fence.reason }),
+    ...(fence.way === undefined ? {} : { upgrade: plannedUpgrade(fence.way, box) }),
     window: window.next,
   }
 }
+
+const plannedUpgrade = (way: 'dump-load', { databaseBytes, rehearsal }: KnownBox): PlannedBox['upgrade'] => ({
+  ...{ way, databaseBytes, roomBytes: roomOf(databaseBytes) },
+  ...{ rehearsedAt: rehearsal?.at ?? null, downtimeMs: rehearsal?.downtimeMs ?? null },
+})
 
 /** The image of every service whose version changes. */
 export const changedImages = (manifest: Manifest, tier: Tier, changes: readonly Component[]): [VersionedService, string][] =>

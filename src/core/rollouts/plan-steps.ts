@@ -199,6 +199,7 @@ const statusOfStep: Readonly<Record<ReportedStep, ActionStatus | null>> = {
   stop: 'snapshotting',
   snapshot: 'snapshotting',
   'cold-copy': 'snapshotting',
+  upgrade: 'updating',
   rewrite: 'updating',
   recreate: 'updating',
   migrate: 'updating',

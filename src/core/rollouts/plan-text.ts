@@ -35,7 +35,12 @@ export function imageSource({ digest, from, askedFrom = 'a host', confirmedBy, w
   return `resolved from the registry via ${askedFrom}${confirmedBy ? ` and ${confirmedBy}` : ''}${confirmedBy === null ? ' only' : ''}`
 }
 
+const restoredWords = {
+  'cold-copy': 'restored from cold copy',
+  dump: 'restored from dump',
+  'former-volume': 'back on its former volume',
+} as const satisfies Record<NonNullable<RolloutAttempt['restored']>['from'], string>
+
 /** The source and duration of a database restore. */
 export const restoredText = ({ from, tookMs, copiedMs }: NonNullable<RolloutAttempt['restored']>): string =>
-  `restored from ${from === 'cold-copy' ? 'cold copy' : 'dump'} in ${duration(tookMs)}` +
-  (copiedMs === undefined ? '' : ` (copied in ${duration(copiedMs)})`)
+  `${restoredWords[from]} in ${duration(tookMs)}${copiedMs === undefined ? '' : ` (copied in ${duration(copiedMs)})`}`

@@ -32,6 +32,17 @@ export const PlannedBox = z.object({
   snapshotReason: z.string().optional(),
   /** Why the box stays fenced until it is stable; absent where it does not, or where the mode was requested. */
   fenceReason: z.string().optional(),
+  /** Only of another major version of PostgreSQL; `downtimeMs` was measured by its rehearsal, and is in the expected downtime. */
+  upgrade: z
+    .object({
+      way: z.enum(['dump-load']),
+      databaseBytes: z.number().nullable(),
+      /** Disk space that it needs beside the present database. */
+      roomBytes: z.number().nullable(),
+      rehearsedAt: Timestamp.nullable(),
+      downtimeMs: z.number().nullable(),
+    })
+    .optional(),
   /** The next maintenance window in which it may begin; null: any time. */
   window: z.object({ opensAt: Timestamp, closesAt: Timestamp }).nullable().optional(),
 })

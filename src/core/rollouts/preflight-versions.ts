@@ -10,13 +10,14 @@ import {
 } from '../boxes/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
+import { isUpgrade, majorOf, upgradeFindings } from './preflight-upgrade.ts'
 
 /** Findings about the change from the installed versions to the target. */
 export function versionFindings(
   { box, target, changes }: Readonly<{ box: KnownBox; target: TierVersions; changes: readonly Component[] }>,
   limits: Limits,
 ): Finding[] {
-  const each = changes.flatMap((component) => componentFindings(component, box, target))
+  const each = changes.flatMap((component) => componentFindings(component, { box, target }, limits))
   return [
     ...each,
     ...(changes.includes('synapse') ? synapseFindings(box, target, limits) : []),
@@ -36,7 +37,12 @@ function objectStoreFindings({ slug, installed }: KnownBox, { minio }: TierVersi
   ]
 }
 
-function componentFindings(component: Component, { slug, installed, report }: KnownBox, target: TierVersions): Finding[] {
+function componentFindings(
+  component: Component,
+  { box, target }: Readonly<{ box: KnownBox; target: TierVersions }>,
+  limits: Limits,
+): Finding[] {
+  const { slug, installed, report } = box
   const [from, to] = [installed[component], target[component]]
   if (isUnknown(from))
     return [refusal('VERSION_UNKNOWN', `the installed version of ${component} in ${slug} is unknown. fix: run \`tenantry boxes scan\``)]
@@ -49,13 +55,7 @@ function componentFindings(component: Component, { slug, installed, report }: Kn
           ),
         ]
       : []
-  if (component === 'postgres' && majorOf(from) !== majorOf(to))
-    return [
-      refusal(
-        'POSTGRES_MAJOR',
-        `PostgreSQL ${from} → ${to} crosses a major version, whose files are incompatible. fix: rehearse it with \`tenantry boxes rehearse-upgrade ${slug} --to <image>\`, then dump and load by hand (docs/postgres-upgrades.md)`,
-      ),
-    ]
+  if (component === 'postgres' && isUpgrade(box.installed, target)) return upgradeFindings({ box, target }, limits)
   if (isOlder(component, to, from))
     return [refusal('DOWNGRADE', `${component} ${from} → ${to} is a downgrade: older versions cannot read what newer ones wrote`)]
   return component === 'postgres' ? collationFindings(slug, report?.facts?.collation ?? null, to) : []
@@ -86,12 +86,14 @@ function synapseFindings(box: KnownBox, target: TierVersions, { schemas }: Limit
 }
 
 function databaseTooOld(installed: InstalledVersions, target: TierVersions, needed: SynapseSchema): Finding[] {
-  const major = Number(majorOf(isUnknown(installed.postgres) ? target.postgres : installed.postgres))
+  // Both change together.
+  const runs = isUnknown(installed.postgres) || isUpgrade(installed, target) ? target.postgres : installed.postgres
+  const major = Number(majorOf(runs))
   if (!(major < needed.postgres)) return []
   return [
     refusal(
       'POSTGRES_TOO_OLD',
-      `Synapse ${target.synapse} needs PostgreSQL ${needed.postgres} or newer, but ${installed.postgres} runs. fix: migrate the database to a newer major by dump and load first`,
+      `Synapse ${target.synapse} needs PostgreSQL ${needed.postgres} or newer, but ${runs} would run. fix: set a newer major version of PostgreSQL in the manifest (docs/postgres-upgrades.md)`,
     ),
   ]
 }
@@ -112,5 +114,3 @@ export function schemaTooNew(
     ),
   ]
 }
-
-export const majorOf = (version: string): string => /\d+/.exec(version)?.[0] ?? version

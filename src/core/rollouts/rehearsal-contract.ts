@@ -122,6 +122,14 @@ export const rehearseRollout = endpoint({
   summary: 'Rehearse a staged rollout to the current manifest on a simulated copy of the fleet in virtual time (stores nothing)',
 })
 
+/** The settings of upgrades to another major version of PostgreSQL. */
+export type UpgradeRules = Readonly<{
+  /** How long an agent keeps the volume of the former version. */
+  keepFormerDays: number
+  /** The age up to which a rehearsal counts. */
+  rehearsalMaxAgeMs: number
+}>
+
 /** The settings of the daemon that a rollout depends on, as plain values: a rehearsal runs in a worker. */
 export type RehearsalSettings = Readonly<{
   rollouts: Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number; assumedUpdateMs?: number }>
@@ -129,6 +137,7 @@ export type RehearsalSettings = Readonly<{
   staleAfterMs: number
   offlineAfterMs: number
   fenceMaxMs: number
+  upgrades: UpgradeRules
   fences: TierFences
   snapshots: TierSnapshots
   windows: WindowRules

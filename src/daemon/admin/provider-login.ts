@@ -10,7 +10,7 @@ import { accountById, accountOfSubject, type ProviderIdentity, type StoredAccoun
 import type { AdminDeps } from './deps.ts'
 import { shown } from './login.ts'
 import type { CompanyLogin, ProviderLogin } from './login-provider.ts'
-import { addSession, endSessions, sessionExpiry, sessionMs } from './sessions.ts'
+import { addSession, endSessions, listOpenSessions, sessionExpiry, sessionMs } from './sessions.ts'
 import { tokenHash } from './tokens.ts'
 
 type Deps = AdminDeps
@@ -72,7 +72,7 @@ type Answer = Readonly<{ query: string; loginCookie: string | undefined; address
 export async function finishProviderLogin(deps: WithCompany, { query, loginCookie, address }: Answer) {
   const attempt = attemptIn(deps, loginCookie)
   const person = await deps.company.provider.personOf(query, attempt)
-  const role = roleOf(deps, person)
+  const role = roleOf(deps, person) ?? (await refuseWithoutRole(deps, person))
   const cookie = Buffer.from(deps.random.bytes(32)).toString('base64url')
   const accountId = await deps.db.transaction().execute(async (tx) => {
     const account = await accountFor({ ...deps, tx }, person, role)
@@ -85,8 +85,8 @@ export async function finishProviderLogin(deps: WithCompany, { query, loginCooki
   return { cookie, opened }
 }
 
-/** Throws FORBIDDEN. The person has proven who they are, so that the reason is theirs to know. */
-function roleOf({ company, totpRequired }: WithCompany, { claims }: ProviderLogin): AdminRole {
+/** Undefined without a group that gives one. Throws FORBIDDEN. */
+function roleOf({ company, totpRequired }: WithCompany, { claims }: ProviderLogin): AdminRole | undefined {
   const {
     provider: { name },
     groupsClaim,
@@ -94,14 +94,37 @@ function roleOf({ company, totpRequired }: WithCompany, { claims }: ProviderLogi
     secondFactor,
   } = company
   const role = roleOfGroups(textsOf(claims[groupsClaim]), roles)
-  if (role === undefined)
-    throw problem('FORBIDDEN', `None of your groups at the ${name} may log in here. fix: ask an admin to add one to admin.oidc.roles`)
+  if (role === undefined) return undefined
   if (requiresTotp(role, totpRequired) && !usedSecondFactor(claims, secondFactor))
     throw problem(
       'FORBIDDEN',
       `The role ${role} needs a second factor, and the ${name} names none (acr: ${listed(claims.acr)}; amr: ${listed(claims.amr)}). fix: require one there, or add its value to admin.oidc.secondFactor`,
     )
   return role
+}
+
+/**
+ * Throws FORBIDDEN. The person has proven who they are, so that the reason is theirs to know. Sessions and API tokens of a former role end now. Not where
+ * the provider sends no groups at all: that is a fault of its settings, or it leaves a long list out.
+ */
+async function refuseWithoutRole(deps: WithCompany, person: ProviderLogin): Promise<never> {
+  const { provider: of, groupsClaim } = deps.company
+  if (person.claims[groupsClaim] !== undefined) {
+    await deps.db.transaction().execute((tx) => endAccess({ ...deps, tx }, person))
+    await deps.revocations.readNow()
+  }
+  throw problem('FORBIDDEN', `None of your groups at the ${of.name} may log in here. fix: ask an admin to add one to admin.oidc.roles`)
+}
+
+async function endAccess({ tx, clock }: WithTx<Pick<Deps, 'clock'>>, person: ProviderLogin): Promise<void> {
+  const account = await accountOfSubject(tx, person)
+  if (!account?.active) return
+  const deleted = await tx.deleteFrom('api_tokens').where('account_id', '=', account.id).returning('name').execute()
+  const open = await listOpenSessions(tx, clock, account.id)
+  if (deleted.length + open.length === 0) return
+  await endSessions({ tx, clock }, account.id)
+  const data = { from: account.role, to: null, sessions: open.length, tokens: deleted.map(({ name }) => name) }
+  await recordAudit(tx, clock, { actor: provider, action: 'account.role-changed', subject: account.name, data })
 }
 
 const listed = (claim: unknown): string => textsOf(claim).join(', ').slice(0, 100) || 'none'

@@ -3,6 +3,7 @@ import { type Actor, type AdminActor, isoIn, isoNow, newId, problem, sha256Hex }
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import { type DbOrTx, isUniqueViolation } from '../db/index.ts'
+import { accountById } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
 
 /** `tnt_` and 32 random bytes; secret scanners recognise the prefix. */
@@ -26,8 +27,10 @@ type CreateTokenDeps = Pick<AdminDeps, 'db' | 'clock' | 'random'>
 type NewToken = Readonly<{ name: string; role: ApiToken['role']; days: number }>
 
 const dayMs = 24 * 60 * 60_000
+/** The provider does not say that a person has left: a token must not outlive that for long. */
+const maxProviderDays = 90
 
-/** Creates an API token; only its hash is stored. Throws ALREADY_EXISTS. */
+/** Creates an API token; only its hash is stored. Throws ALREADY_EXISTS, and VALIDATION for a company account that asks for more days than such may have. */
 export async function createToken(
   { db, clock, random }: CreateTokenDeps,
   actor: AdminActor,
@@ -38,6 +41,7 @@ export async function createToken(
   const owner = { hash: tokenHash(token), account_id: actor.accountId }
   try {
     await db.transaction().execute(async (tx) => {
+      if (days > maxProviderDays && (await accountById(tx, actor.accountId)).byProvider) throw tooManyDays()
       await tx
         .insertInto('api_tokens')
         .values({ id, name, role, prefix, ...owner, created_at: createdAt, expires_at: expiresAt, last_used_at: null })
@@ -49,6 +53,11 @@ export async function createToken(
     throw problem('ALREADY_EXISTS', `API token ${name} exists already. fix: revoke it, or choose another name`)
   }
   return { id, name, role, prefix, createdBy: actor.name, createdAt, expiresAt, lastUsedAt: null, token }
+}
+
+function tooManyDays() {
+  const reason = `must be at most ${maxProviderDays} for an account of the company login, whose groups are read only when its person logs in`
+  return problem('VALIDATION', `days: ${reason}`, { details: [{ path: 'days', reason }] })
 }
 
 type RevokeTokenDeps = Pick<AdminDeps, 'db' | 'clock' | 'revocations'>

@@ -100,7 +100,7 @@ const logWaiting =
     )
 
 /** How long things may last that happen to boxes beside updates. */
-const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
+const lifeRules = ({ probe, boxes, snapshots, fence, postgres }: Config) => ({
   probe,
   keepRemovedMs: boxes.keepRemovedDays * 24 * 3_600_000,
   workMs: snapshots.deadlineMs,
@@ -108,6 +108,7 @@ const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
   fences: fence.mode,
   snapshots: fence.snapshot,
   copyBytesPerSecond: fence.copyMegabytesPerSecond * 1_000_000,
+  upgrades: { keepFormerDays: postgres.keepFormerDays, rehearsalMaxAgeMs: postgres.rehearsalDays * 24 * 3_600_000 },
 })
 
 const lifeDeps = (config: Config) => ({

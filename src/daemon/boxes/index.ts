@@ -41,6 +41,7 @@ export {
 } from './manifests.ts'
 export { assertLive, deleteOldAnswers } from './query-boxes.ts'
 export { boxesToErase } from './tenant-boxes.ts'
+export { upgradeRehearsals } from './upgrades.ts'
 export { healthWatch } from './watch-health.ts'
 
 export const boxesFeature = feature<BoxesDeps & Readonly<{ log: Logger; owner: string }>>({

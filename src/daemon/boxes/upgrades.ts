@@ -107,3 +107,17 @@ export async function latestRehearsal(db: DbOrTx, boxId: string): Promise<BoxDet
   const row = await db.selectFrom('upgrade_rehearsals').selectAll().where('box_id', '=', boxId).executeTakeFirst()
   return row ? { ...UpgradeRehearsal.parse(JSON.parse(row.result)), commandId: row.command_id, at: row.at } : null
 }
+
+type Known = Pick<UpgradeRehearsal, 'ok' | 'image' | 'digest' | 'downtimeMs'> & Readonly<{ at: string }>
+
+/** The latest rehearsals by box, of all boxes or of one. */
+export async function upgradeRehearsals(db: DbOrTx, boxId?: string): Promise<ReadonlyMap<string, Known>> {
+  const all = db.selectFrom('upgrade_rehearsals').select(['box_id', 'at', 'result'])
+  const rows = await (boxId === undefined ? all : all.where('box_id', '=', boxId)).execute()
+  return new Map(
+    rows.map(({ box_id, at, result }) => {
+      const { ok, image, digest, downtimeMs } = UpgradeRehearsal.parse(JSON.parse(result))
+      return [box_id, { at, ok, image, digest, downtimeMs }]
+    }),
+  )
+}

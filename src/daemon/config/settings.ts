@@ -234,6 +234,15 @@ export const Settings = z.strictObject({
       copyMegabytesPerSecond: z.coerce.number().min(1).max(100_000).default(64),
     })
     .prefault({}),
+  /** Updates to another major version of PostgreSQL. */
+  postgres: z
+    .strictObject({
+      /** How long the volume of the former version is kept on its host. */
+      keepFormerDays: z.coerce.number().int().min(1).max(365).default(7),
+      /** A rehearsal that is older does not count. */
+      rehearsalDays: z.coerce.number().int().min(1).max(365).default(14),
+    })
+    .prefault({}),
   /** The clock that windows go by; a tenant may have its own. */
   timeZone: TimeZone.default('UTC'),
   /** When rollouts may disturb boxes of each tier whose tenants say nothing themselves; null: at any time. */

@@ -38,7 +38,7 @@ export async function installModuleIn(deps: Omit<Deps, 'db'>, tx: Tx, { actor, m
   assertCompatible(manifest)
   assertInstallPrice(manifest, input.modulePriceCents)
   await assertFlagOfModule(tx, { tenantId, moduleId }, manifest)
-  if (former && former.dataVersion > manifest.dataVersion) throw olderData(former, manifest)
+  if (former && manifest.type === 'A' && former.dataVersion > manifest.dataVersion) throw olderData(former, manifest)
   const kept = former && { settings: former.settings, dataGeneration: former.dataGeneration, dataVersion: former.dataVersion }
   await applyChange(deps, tx, {
     ...{ actor, former: former ?? null, manifest, emits: change.emits, data: { permissions } },

@@ -105,7 +105,7 @@ async function commitUpdate(deps: WithTx<ModulesDeps>, actor: PlatformPrincipal,
   const former: FormerVersion = { version, permissions, featureFlag, dataGeneration, dataVersion, dataBytes, updatedAt: now }
   const formerUntil = isoIn(deps.clock, rollbackMs)
   const { manifest } = target
-  const { remote = installation.remote, ...data } = prepared
+  const { remote = null, ...data } = prepared
   if (data.dataGeneration !== dataGeneration)
     await forgetDataAt(tx, deps.clock, { tenantId, moduleId, generation: dataGeneration, runAt: formerUntil })
   return applyChange(deps, tx, {
@@ -116,6 +116,10 @@ async function commitUpdate(deps: WithTx<ModulesDeps>, actor: PlatformPrincipal,
     },
   })
 }
+
+/** Its service confirmed a version of type B that is active; one of type A has none, and gets no events of a former version. */
+const remoteAfter = ({ status, remote }: InstallationRecord, { type }: ModuleManifest): InstallationRecord['remote'] =>
+  status !== 'active' ? remote : type === 'B' ? 'confirmed' : null
 
 /**
  * Returns to the version and data before the last update, within 7 days. `losesDataSince`: data written since then is lost; null: nothing is
@@ -148,7 +152,7 @@ export const rollbackModule = (
       ...{ actor, former: found, manifest, emits: change.emits, data: { from: found.version, losesDataSince } },
       next: {
         ...{ ...found, ...change.state, version, permissions, featureFlag, dataGeneration, dataVersion, dataBytes },
-        ...{ former: null, formerUntil: null },
+        ...{ former: null, formerUntil: null, remote: remoteAfter(found, manifest) },
       },
     })
     return { success: true as const, version, losesDataSince }

@@ -1,6 +1,6 @@
 import type { BoxMigration, ProbeRule, SynapseSchemas, TierSnapshots } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { Parallelism, Rehearsal, RehearsalInput, TierFences } from '../../core/rollouts/index.ts'
+import type { Parallelism, Rehearsal, RehearsalInput, TierFences, UpgradeRules } from '../../core/rollouts/index.ts'
 import type { WindowRules } from '../../core/windows/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
@@ -33,6 +33,7 @@ export type RolloutsDeps = Readonly<{
   schemas: SynapseSchemas
   /** A longer expected downtime blocks the box unless the operator allows it. */
   fenceMaxMs: number
+  upgrades: UpgradeRules
   /** When the fence of a box ends, by tier, unless its rollout says so. */
   fences: TierFences
   snapshots: TierSnapshots

@@ -2,7 +2,7 @@ import { isInPlace, type VersionsReport } from '../../core/boxes/index.ts'
 import { isOffline } from '../../core/hosts/index.ts'
 import type { KnownBox } from '../../core/rollouts/index.ts'
 import { windowInForce } from '../../core/windows/index.ts'
-import { type BoxRecord, boxBySlug, boxesInScope, holdsOf } from '../boxes/index.ts'
+import { type BoxRecord, boxBySlug, boxesInScope, holdsOf, upgradeRehearsals } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { allHosts, type Host, hostById } from '../hosts/index.ts'
 import type { RolloutsDeps } from './deps.ts'
@@ -11,7 +11,9 @@ type Deps = Pick<RolloutsDeps, 'clock' | 'offlineAfterMs' | 'windows'>
 
 type KnownHost = Pick<KnownBox, 'hostName' | 'hostOnline' | 'protocolVersion' | 'clockOffsetMs'>
 
-const known = ({ windows }: Deps, box: BoxRecord, { heldBy, host }: Readonly<{ heldBy: string | null; host: KnownHost }>): KnownBox => ({
+type Beside = Readonly<{ heldBy: string | null; host: KnownHost; rehearsal: KnownBox['rehearsal'] | undefined }>
+
+const known = ({ windows }: Deps, box: BoxRecord, { heldBy, host, rehearsal = null }: Beside): KnownBox => ({
   ...host,
   slug: box.slug,
   boxId: box.id,
@@ -26,6 +28,7 @@ const known = ({ windows }: Deps, box: BoxRecord, { heldBy, host }: Readonly<{ h
   report: box.report,
   reportedAt: box.reportedAt,
   probe: box.probe,
+  rehearsal,
   window: windowInForce(windows, box.tier, box.ownWindow),
   heldBy,
 })
@@ -48,8 +51,13 @@ export async function knownBoxes(deps: Deps, db: DbOrTx): Promise<KnownBox[]> {
   const boxes = await boxesInScope(db)
   const hosts = new Map((await allHosts(db)).map((host) => [host.id, knownHost(deps, host)]))
   const holds = await holdsOf(db, deps.clock)
+  const rehearsals = await upgradeRehearsals(db)
   return boxes.map((box) =>
-    known(deps, box, { heldBy: holds.get(box.id)?.holder ?? null, host: hosts.get(box.hostId) ?? unknownHost(box.hostId) }),
+    known(deps, box, {
+      heldBy: holds.get(box.id)?.holder ?? null,
+      host: hosts.get(box.hostId) ?? unknownHost(box.hostId),
+      rehearsal: rehearsals.get(box.id),
+    }),
   )
 }
 
@@ -58,7 +66,8 @@ export async function knownBox(deps: Deps, db: DbOrTx, slug: string): Promise<Kn
   const box = await boxBySlug(db, slug)
   if (!box?.live) return undefined
   const hold = (await holdsOf(db, deps.clock, [box.id])).get(box.id)
-  return known(deps, box, { heldBy: hold?.holder ?? null, host: knownHost(deps, await hostById(db, box.hostId)) })
+  const rehearsal = (await upgradeRehearsals(db, box.id)).get(box.id)
+  return known(deps, box, { heldBy: hold?.holder ?? null, host: knownHost(deps, await hostById(db, box.hostId)), rehearsal })
 }
 
 /** A box that has just reported and is on hold for the rollout: the report replaces what was stored of it. */

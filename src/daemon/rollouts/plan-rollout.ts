@@ -35,6 +35,7 @@ export type PlanDeps = Pick<
   | 'offlineAfterMs'
   | 'schemas'
   | 'fenceMaxMs'
+  | 'upgrades'
   | 'fences'
   | 'snapshots'
   | 'migrations'
@@ -166,7 +167,7 @@ type Target = Pick<
 >
 
 async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
-  const { db, clock, settings, probe, staleAfterMs, schemas, fenceMaxMs, fences, snapshots } = deps
+  const { db, clock, settings, probe, staleAfterMs, schemas, fenceMaxMs, upgrades, fences, snapshots } = deps
   return plan({
     ...target,
     boxes: await knownBoxes(deps, db),
@@ -178,6 +179,7 @@ async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
     staleAfterMs,
     schemas,
     fenceMaxMs,
+    rehearsalMaxAgeMs: upgrades.rehearsalMaxAgeMs,
     fences,
     snapshots,
   })

@@ -33,8 +33,8 @@ const tooLong = problem(
 )
 
 const settingsOf = (deps: Deps): RehearsalSettings => {
-  const { settings, probe, staleAfterMs, offlineAfterMs, fenceMaxMs, fences, snapshots, windows, schemas, migrations } = deps
+  const { settings, probe, staleAfterMs, offlineAfterMs, fenceMaxMs, upgrades, fences, snapshots, windows, schemas, migrations } = deps
   const { parallel, perHost, pollMs, actionDeadlineMs, assumedUpdateMs } = settings
   const rollouts = { parallel, perHost, pollMs, actionDeadlineMs, ...(assumedUpdateMs === undefined ? {} : { assumedUpdateMs }) }
-  return { rollouts, probe, staleAfterMs, offlineAfterMs, fenceMaxMs, fences, snapshots, windows, schemas, migrations }
+  return { rollouts, probe, staleAfterMs, offlineAfterMs, fenceMaxMs, upgrades, fences, snapshots, windows, schemas, migrations }
 }

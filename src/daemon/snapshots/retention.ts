@@ -9,6 +9,7 @@ import {
 import type { Config } from '../config/index.ts'
 
 import type { DbOrTx, WithTx } from '../db/index.ts'
+import { lastRestoreOf, newestOfData } from './data-history.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { newestProofs, type ProofOf } from './proofs.ts'
 import { type SnapshotOwner, type SnapshotRow, snapshotsOf } from './snapshots.repo.ts'
@@ -50,13 +51,18 @@ const retained =
     reported: sha256 !== null,
   })
 
-/** The newest snapshot of this box that can be restored: one that no command reported may have no dump. */
+/**
+ * The newest snapshot of the data of this box that can be restored: one that no command reported may have no dump. Data that a restore replaced is used
+ * only where there is no other.
+ */
 export async function newestRestorable(db: DbOrTx, { id, tenantId }: SnapshotOwner): Promise<SnapshotRow | undefined> {
+  const last = await lastRestoreOf(db, { id })
   const rows = (await snapshotsOf(db, [tenantId])).filter(({ box_id }) => box_id === id)
   const snapshots = rows.map(retained(await newestProofs(db, [tenantId])))
   const unrecorded = (await unrecordedTimes(db, [tenantId])).get(tenantId)
-  const [newest] = completeSnapshots({ snapshots, unrecorded })
-  return rows.find(({ snapshot_id }) => snapshot_id === newest?.snapshotId)
+  const byId = new Map(rows.map((row) => [row.snapshot_id, row]))
+  const newestFirst = completeSnapshots({ snapshots, unrecorded }).map(({ snapshotId }) => byId.get(snapshotId) as SnapshotRow)
+  return newestOfData(newestFirst, { all: rows, last })
 }
 
 type Unrecorded = Readonly<{ from: string; until: string }>

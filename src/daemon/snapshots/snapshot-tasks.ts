@@ -4,6 +4,7 @@ import { type BoxRecord, boxById } from '../boxes/index.ts'
 import { type Db, holdLease, type Lease, type Tx } from '../db/index.ts'
 import type { LeasedLoop } from '../feature/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
+import { lastRestoreOf } from './data-history.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { enqueueDrill } from './drill-box.ts'
 import { isFreeNow, readAvailability } from './free-boxes.ts'
@@ -114,12 +115,14 @@ const isSame = (now: BoxRecord, { hostId, ownershipEpoch }: BoxRecord) =>
 
 type Starter = (deps: SnapshotsDeps, tx: Tx, box: BoxRecord) => Promise<boolean>
 
-/** A snapshot younger than this replaces the daily one. */
+/** A snapshot younger than this replaces the daily one, unless its data was replaced since. */
 export const freshMs = 20 * 60 * 60_000
 
 const startDaily: Starter = async (deps, tx, box) => {
   const newest = await newestReported(tx, box)
-  const isFresh = newest && newest.taken_at > isoIn(deps.clock, -freshMs) && newest.taken_at <= isoNow(deps.clock)
+  const replacedAt = (await lastRestoreOf(tx, box))?.ended_at ?? ''
+  const isFresh =
+    newest && newest.taken_at > isoIn(deps.clock, -freshMs) && newest.taken_at > replacedAt && newest.taken_at <= isoNow(deps.clock)
   if (isFresh) return false
   const { clock, random, deadlineMs } = deps
   const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }

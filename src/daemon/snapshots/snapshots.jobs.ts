@@ -3,6 +3,7 @@ import { dueDrills, type SnapshotStatus } from '../../core/snapshots/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type Cron, defineCron } from '../feature/index.ts'
 import { proofsLate, proofsLateKey } from './alerts.ts'
+import { replacedSince } from './data-history.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { lastProofs, lastTried } from './proofs.ts'
 import { assertSnapshotsConfigured } from './snapshot-store.ts'
@@ -30,7 +31,7 @@ export const snapshotsJobs = (deps: SnapshotsDeps): Cron[] => {
       {
         key: 'snapshot-daily',
         expression: '15 1 * * *',
-        description: 'Queue a snapshot of every managed box whose newest is older than 20 h, one at a time per host',
+        description: 'Queue a snapshot of every managed box whose newest is older than 20 h or its last restore, one at a time per host',
       },
       daily,
     ),
@@ -70,7 +71,9 @@ const managedBoxes = ({ db }: SnapshotsDeps): Promise<ManagedBox[]> =>
 async function daily(deps: SnapshotsDeps): Promise<string> {
   const boxes = await managedBoxes(deps)
   const newest = await newestPerTenant(deps.db, isoNow(deps.clock))
-  const due = boxes.filter(({ tenantId }) => (newest.get(tenantId) ?? '') <= isoIn(deps.clock, -freshMs))
+  const since = isoIn(deps.clock, -freshMs)
+  const replacedAt = await replacedSince(deps.db, since)
+  const due = boxes.filter(({ tenantId }) => (newest.get(tenantId) ?? '') <= (replacedAt.get(tenantId) ?? since))
   await enqueueTasks(
     deps,
     'daily',

@@ -13,6 +13,8 @@ const graceMs = 250
 const maxWaiting = 1000
 /** Memory of a thread beside that of its interpreter. */
 const heapMb = 64
+/** An entry of a list is a row that the host reads twice and writes as JSON, however small it is: it counts at least this for the pace. */
+const entryBytes = 250
 /** Calls of one run, before other work of the thread gets its turn. */
 const sliceMs = 4
 
@@ -80,14 +82,18 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
     const aborted = () => end(() => reject(signal?.reason))
     if (signal?.aborted) return aborted()
     signal?.addEventListener('abort', aborted, { once: true })
-    const answer = async ({ id, name, json }: Extract<FromRun, { type: 'call' }>): Promise<ToRun> => {
+    const answer = async ({ id, name, json }: Extract<FromRun, { type: 'call' }>): Promise<Readonly<{ reply: ToRun; bytes: number }>> => {
       calls++
       try {
         const { violation, ...answered } = await withViolation(serve(name, argumentOf(json)))
-        return { id, json: JSON.stringify(answered), ...(violation ? { violation } : {}) }
+        const text = JSON.stringify(answered)
+        return {
+          reply: { id, json: text, ...(violation ? { violation } : {}) },
+          bytes: Math.max(text.length, entriesOf(answered) * entryBytes),
+        }
       } catch (cause) {
         hostFailure ??= { cause }
-        return { id, json: null }
+        return { reply: { id, json: null }, bytes: 0 }
       }
     }
     /** A module that makes many large calls at once holds up nothing else in this thread. */
@@ -98,12 +104,12 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
       }
       if (isOver) return
       const begunMs = performance.now()
-      const reply = answer(message)
+      const answering = answer(message)
       spentMs += performance.now() - begunMs
-      const answered = await reply
-      const waitMs = pace.add(answered.json?.length ?? 0)
+      const { reply, bytes } = await answering
+      const waitMs = pace.add(bytes)
       if (waitMs > 0) await sleep(waitMs)
-      port1.postMessage(answered)
+      port1.postMessage(reply)
     }
     port1.on('message', (message: FromRun) => {
       if (message.type === 'started') timer = setTimeout(() => finish(killed(limits, calls), false), limits.wallMs + graceMs)
@@ -132,6 +138,8 @@ const withViolation = async (answer: ReturnType<ServeCall>) => {
   const answered = await answer
   return 'error' in answered ? answered : { ...answered, violation: undefined }
 }
+
+const entriesOf = (answered: object): number => ('value' in answered && Array.isArray(answered.value) ? answered.value.length : 0)
 
 const isOutOfMemory = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
 

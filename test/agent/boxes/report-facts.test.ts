@@ -41,7 +41,7 @@ async function aReportingHost(disk = { freeBytes: async () => 7e9 }, hashes: Has
   const findFacts = factFinder({ engine: { ...engine, composedServices, info, networks }, clock: host.clock, disk, compose })
   const report = () => moving(host.clock, () => reportVersions({ engine, servers: host.servers, clock: host.clock, findFacts }, box))
   const facts = async () => (await report()).facts as BoxFacts
-  return { host, box, boxes, compose, counts, report, facts }
+  return { host, box, boxes, compose, counts, report, facts, findFacts }
 }
 
 const edit = async ({ project }: LocalBox, change: (text: string) => string) =>
@@ -55,9 +55,18 @@ describe('a report', () => {
     expect(await facts()).toEqual({
       ...{ schemaVersion: 94, compatVersion: 84, backgroundUpdates: [], collation: 'C', libc: 'glibc' },
       ...{ mediaBytes: expect.any(Number), objectBytes: expect.any(Number), freeDiskBytes: 7e9 },
-      ...{ otherServices: [], wouldRecreate: [], composeChanged: null, scaledServices: [], notRestorable: [] },
+      ...{ otherServices: [], wouldRecreate: [], composeChanged: null, scaledServices: [], notRestorable: [], formerDatabases: [] },
       hotCopy: expect.objectContaining({ major: 15, walLevel: 'replica' }),
     })
+  })
+
+  test('reports the former databases that are still there', async () => {
+    const { host, box, findFacts } = await aReportingHost()
+    const former = { version: '15.18', until: '2026-12-07T00:00:00.000Z' }
+    await host.engine.createVolume(box.project, 'db', 'box-oak-former')
+    const formerDatabases = ['box-oak-former', 'box-oak-removed'].map((volume) => ({ ...former, volume }))
+    const found = await findFacts({ ...box, formerDatabases }, await host.engine.containers(box.project), undefined)
+    expect(found.formerDatabases).toEqual([{ ...former, volume: 'box-oak-former', bytes: 0 }])
   })
 
   test('reports the head in the database, not the one stored on the host', async () => {

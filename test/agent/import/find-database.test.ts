@@ -17,7 +17,7 @@ const aContainer = (name: string, address: string, change: Partial<HostContainer
 const chatContainer = aContainer('synapse', '10.0.0.2', { mounts: [{ source: '/srv/run', target: '/run/postgresql' }] })
 const connected = (toAddress: string, port = 40_000) => ({ address: '10.0.0.2', port, toAddress, toPort: 5432 })
 const aRunningChat = (change: Partial<RunningChat>): RunningChat => ({
-  ...{ container: chatContainer, evidence: aChat(), mediaPath: '/media', connections: [connected('10.0.0.3')] },
+  ...{ container: chatContainer, workers: [], evidence: aChat(), mediaPath: '/media', connections: [connected('10.0.0.3')] },
   database: { host: 'postgres', user: 'chat', dbname: 'chat' },
   ...change,
 })

@@ -21,7 +21,7 @@ const connection = { address: '10.0.0.2', port: 40_000, toAddress: '10.0.0.3', t
 const backend = { database: 'chat', user: 'chat', address: '10.0.0.2', port: 40_000 }
 
 const chatFacts = {
-  ...{ version: '1.157.1', startedAt: '2026-02-01T00:00:00+00:00', apps: ['synapse.app.homeserver'] },
+  ...{ version: '1.157.1', startedAt: '2026-02-01T00:00:00+00:00', apps: ['synapse.app.homeserver'], unread: [] },
   config: [
     {
       ...{ path: '/data/homeserver.yaml', changedAt: '2026-01-01T00:00:00+00:00', problem: null },
@@ -50,6 +50,7 @@ async function surveyOf(answers: Answers = {}, containers: readonly HostContaine
           ? { bytes: 0, missing: [], damaged: [], links: [], ...answers.media }
           : { ...chatFacts, ...answers.chat },
       )
+    if (id === 'id-worker' && argv[0] === 'python3') return say({ workers: ['synapse.app.generic_worker'] })
     if (id !== postgres.id || argv[0] !== 'psql') return { exitCode: 127, stdout: '', stderr: '' }
     if (sql === 'select 1;') return say('1')
     if (sql.includes('pg_stat_activity')) return say(answers.backends ?? [backend])
@@ -88,14 +89,23 @@ test.each(shared)('a server that %s is not stopped by an import', async (_, answ
   expect(stack).toMatchObject({ last: [], stopped: [{ name: 'linden-matrix-1' }] })
 })
 
-test('workers in containers of their own, and their Redis, are other containers and other clients', async () => {
+test('workers in containers of their own stop with the chat server: they would answer from the former database', async () => {
   const [worker, redis] = [aContainer('worker', '10.0.0.4'), aContainer('redis', '10.0.0.5')]
   const backends = [backend, { ...backend, address: '10.0.0.4', port: 40_001 }]
-  const { evidence } = await surveyOf({ backends }, [chat, postgres, worker, redis])
+  const { evidence, stack } = await surveyOf({ backends }, [chat, postgres, worker, redis])
   expect(evidence).toMatchObject({
-    database: { otherClients: ['linden-worker-1'] },
-    otherContainers: ['linden-worker-1', 'linden-redis-1'],
+    chat: { workers: ['linden-worker-1'] },
+    database: { otherClients: [] },
+    otherContainers: ['linden-redis-1'],
   })
+  expect(stack).toMatchObject({ last: [{ name: 'linden-sql-1' }], stopped: [{ name: 'linden-worker-1' }, { name: 'linden-matrix-1' }] })
+})
+
+test('media of a worker in a folder of its own are refused: they would be left behind', async () => {
+  const mounted = (source: string) => aContainer('worker', '10.0.0.4', { mounts: [{ source, target: '/data' }] })
+  const { evidence } = await surveyOf({}, [chat, postgres, mounted('/srv/other')])
+  expect(evidence.media).toMatchObject({ failure: expect.stringMatching(/^linden-worker-1 has another folder at .* fix: /) })
+  expect((await surveyOf({}, [chat, postgres, mounted('/srv/chat')])).evidence.media).not.toHaveProperty('failure')
 })
 
 test('a role that may not read all is found before the chat is asked for its rows', async () => {

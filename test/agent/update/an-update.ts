@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fenceFile, localBoxes } from '../../../src/agent/boxes/index.ts'
 import { type FileStore, memoryLocks, memoryStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { BoxServers, CommandContext, ContainerEngine, LocalBox, SnapshotStore } from '../../../src/agent/ports/index.ts'
-import { type Fault, type FaultProfile, type ImageOverrides, simulatedImage } from '../../../src/agent/simulated/index.ts'
+import { type Fault, type FaultProfile, type ImageOverrides, seededRandom, simulatedImage } from '../../../src/agent/simulated/index.ts'
 import { type UpdateDeps, type UpdateSteps, update, updateSteps } from '../../../src/agent/update/index.ts'
 import type { BoxCommandPayload, CommandSecrets, UpdateResult } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
@@ -86,6 +86,7 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
       once: onceOnly({ journal, locks: memoryLocks() }),
       clock: host.clock,
       disk: aDisk(),
+      random: seededRandom('an agent'),
       workFolder: join(host.folder, 'work'),
       allowedImages: ['registry.test/tenantry/*'],
       rollbackStepTimeoutMs: 365 * 86_400_000,

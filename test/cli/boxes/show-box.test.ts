@@ -45,3 +45,14 @@ test('a box shows its size and how it grew, and nothing before two days are know
   expect(await shown({ growth: { bytes: 210e6, days: 30, totalBytes: 1.8e9 } })).toMatch(/^size +1\.8 GB, grew by 210 MB in 30 days$/m)
   expect(await shown({ growth: null })).not.toMatch(/^size/m)
 })
+
+test('a box names the volume of its former PostgreSQL, its size, and until when it is kept', async () => {
+  const box = aBoxDetail({ slug: 'linden' })
+  const former = { volume: 'box-linden_postgres', version: '15.18', bytes: 54.9e6, until: '2026-12-07T10:00:00.000Z' }
+  const shown = async (formerDatabases: object[]) => {
+    const report = { ...box.report, facts: { ...box.report?.facts, formerDatabases } }
+    return (await tenantry(['boxes', 'show', 'linden'], { answers: { [`${list}/linden`]: { ...box, report } } })).stdout
+  }
+  expect(await shown([former])).toMatch(/^former database +PostgreSQL 15\.18, 54\.9 MB, volume box-linden_postgres, kept until 2026-12-07/m)
+  expect(await shown([])).not.toContain('former database')
+})

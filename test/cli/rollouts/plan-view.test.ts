@@ -100,6 +100,24 @@ test('boxes that stay in maintenance until they are stable come last, with the r
     )
 })
 
+test('boxes that go to another major version of PostgreSQL are named with what their rehearsal measured', () => {
+  const upgrade = {
+    way: 'dump-load',
+    databaseBytes: 55e6,
+    roomBytes: 165e6,
+    rehearsedAt: '2026-01-04T02:00:00.000Z',
+    downtimeMs: 11_000,
+  } as const
+  const to = { ...aPlannedBox('oak').to, postgres: '17.12' }
+  for (const view of [planView, planSummary]) {
+    const shown = view(aPlan([aPlannedBox('oak', { upgrade, to })]), style)
+    expect(shown).toMatch(
+      /Upgrades of PostgreSQL\n {2}oak: PostgreSQL .* → 17\.12, dump and load, 55\.0 MB \(needs 165 MB free\), 11 s when rehearsed/,
+    )
+    expect(view(aPlan([aPlannedBox('oak')]), style)).not.toContain('Upgrades of PostgreSQL')
+  }
+})
+
 test('boxes that cannot be copied while they serve come last, with the reason', () => {
   const copied = { snapshotMode: 'alongside', snapshotReason: 'wal_level of PostgreSQL is minimal' } as const
   for (const view of [planView, planSummary]) {

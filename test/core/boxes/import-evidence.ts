@@ -14,6 +14,7 @@ export const aChat = (change: Partial<ChatEvidence> = {}): ChatEvidence => ({
   version: '1.157.1',
   startedAt: '2026-02-01T00:00:00+00:00',
   apps: ['synapse.app.homeserver'],
+  ...{ workers: [], unread: [] },
   config: [aConfigFile({ server_name: 'linden.test', macaroon_secret_key: 'top secret' })],
   keyApiName: 'linden.test',
   clientApiAnswers: true,

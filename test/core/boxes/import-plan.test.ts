@@ -56,6 +56,10 @@ describe('a setting', () => {
     ['rc_message', { per_second: 5 }],
     ['password_config', { pepper: 'salt' }],
     ['turn_uris', ['turn:turn.test']],
+    ['email', { smtp_host: 'mail.school.test', notif_from: 'a@school.test' }],
+    ['url_preview_enabled', true],
+    ['experimental_features', { msc3266_enabled: true }],
+    ['presence', { enabled: false, presence_router: null }],
   ]
   test.each(carriedOver)('that is portable is carried over: %s', (key, value) => {
     const { ready, carried } = planOf(configured({ [key]: value }))
@@ -63,7 +67,13 @@ describe('a setting', () => {
     expect(carried).toContainEqual({ kind: 'setting', name: key, origin: '/data/homeserver.yaml:2' })
   })
 
-  const secrets = ['macaroon_secret_key', 'form_secret', 'registration_shared_secret', 'macaroon_secret_key_path']
+  const secrets = [
+    'macaroon_secret_key',
+    'form_secret',
+    'registration_shared_secret',
+    'macaroon_secret_key_path',
+    'turn_shared_secret_path',
+  ]
   test.each(secrets)('that is a secret of the box is carried over: %s', (key) => {
     expect(planOf(configured({ [key]: '/run/secret' })).carried).toContainEqual(expect.objectContaining({ kind: 'secret', name: key }))
   })
@@ -77,6 +87,12 @@ describe('a setting', () => {
     ['email', null],
     ['start_pushers', true],
     ['saml2_config', { enabled: false }],
+    ['saml2_config', { sp_config: null, user_mapping_provider: { config: null } }],
+    ['registration_requires_token', true],
+    ['recaptcha_public_key', 'abc'],
+    ['url_preview_ip_range_blacklist', ['10.0.0.0/8']],
+    ['rc_login', { address: { per_second: 1 } }],
+    ['web_client_location', 'https://chat.school.test/'],
     ['federation_domain_whitelist', []],
   ]
   test.each(harmless)('that changes nothing needs no decision: %s', (key, value) => {
@@ -85,13 +101,12 @@ describe('a setting', () => {
 
   const dropped: [string, string, unknown][] = [
     ['bridges', 'app_service_config_files', ['/data/bridge.yaml']],
-    ['federation', 'listeners', [{ port: 8008, resources: [{ names: ['client', 'federation'] }] }]],
     ['metrics', 'listeners', [{ port: 9000, type: 'metrics' }]],
-    ['workers', 'start_pushers', false],
-    ['workers', 'worker_replication_secret', 'abc'],
     ['mail', 'email', { smtp_host: 'mail' }],
     ['sso', 'oidc_providers', [{ idp_id: 'x' }]],
-    ['url-previews', 'url_preview_enabled', true],
+    ['registration', 'enable_registration', true],
+    ['experiments', 'experimental_features', { msc3266_enabled: true, msc4108: { url: 'x' } }],
+    ['mail', 'email', { smtp_host: 'mail.school.test', template_dir: '/templates' }],
     ['storage-provider', 'media_storage_providers', [{ module: 's3' }]],
     ['some_new_setting', 'some_new_setting', false],
     ['password_config', 'password_config', { pepper: 'salt', other: 1 }],
@@ -104,6 +119,36 @@ describe('a setting', () => {
       expect.stringMatching(new RegExp(`^${name} .*${key} in /data/homeserver.yaml:2.* fix: --drop ${name}$`)),
     ])
     expect(planOf(evidence, [name])).toMatchObject({ ready: true, dropped: [{ name, accepted: true }] })
+  })
+
+  const unusedOnes: [string, unknown, RegExp][] = [
+    ['some_old_setting', true, /^The chat server does not know some_old_setting in \/data\/homeserver\.yaml:2/],
+    ['send_federation', false, /^No member of another server .* send_federation in/],
+    ['listeners', [{ port: 8008, resources: [{ names: ['client', 'federation'] }] }], /^No member of another server .* listeners in/],
+    ['redis', { enabled: true }, /^No worker runs, .* redis in/],
+    ['start_pushers', false, /^No worker runs, .* start_pushers in/],
+  ]
+  test.each(unusedOnes)('that nobody would notice is named and needs no decision: %s', (key, value, warning) => {
+    const { chat } = configured({ [key]: value })
+    const { ready, dropped, warnings } = planOf({ chat: { ...chat, unread: ['some_old_setting'] } })
+    expect([ready, dropped, warnings]).toEqual([true, [], [expect.stringMatching(warning)]])
+  })
+
+  test('that is of federation or of workers blocks where these are in use', () => {
+    const { chat } = configured({ redis: { enabled: true }, listeners: [{ resources: [{ names: ['federation'] }] }] })
+    const { dropped } = planOf({ chat: { ...chat, workers: ['linden-worker-1'] }, database: aDatabase({ remoteMembers: 1 }) })
+    expect(dropped).toMatchObject([
+      { name: 'workers', origins: ['redis in /data/homeserver.yaml:2', 'container linden-worker-1'] },
+      { name: 'federation', origins: ['listeners in /data/homeserver.yaml:3', '1 member from other servers'] },
+    ])
+  })
+
+  test('with its own switch off needs no decision; with it on it does', () => {
+    const captcha = { enable_registration: true, enable_registration_captcha: false, recaptcha_public_key: 'abc' }
+    expect(planOf(configured(captcha)).dropped).toMatchObject([
+      { name: 'registration', origins: ['enable_registration in /data/homeserver.yaml:2'] },
+    ])
+    expect(planOf(configured({ ...captcha, enable_registration_captcha: true })).dropped[0]?.origins).toHaveLength(3)
   })
 
   const blocking: [string, unknown][] = [
@@ -125,11 +170,20 @@ const cases: [string, Partial<ImportEvidence>, RegExp][] = [
   ['accounts of another name', { database: aDatabase({ accountDomains: ['linden.test', 'old.test'] }) }, /but old\.test by accounts/],
   ['a name that is not registered', configuredAs('elm.test'), /registered for linden\.test\. fix: adopt the stack with --domain elm\.test/],
   ['a chat server that does not answer', { chat: aChat({ clientApiAnswers: false }) }, /does not answer/],
+  [
+    'a signing key that is not found',
+    { chat: aChat({ signingKeyId: null }) },
+    /does not have the signing key .* fix: set signing_key_path/,
+  ],
   ['a newer chat server', { chat: aChat({ version: '1.170.0' }) }, /runs Synapse 1\.170\.0; the manifest has 1\.163\.2/],
   ['a newer PostgreSQL', { database: aDatabase({ version: '17.2' }) }, /runs PostgreSQL 17\.2; the manifest has 16\.14/],
   ['an encoding that is not UTF8', { database: aDatabase({ encoding: 'SQL_ASCII' }) }, /has the encoding SQL_ASCII/],
   ['a database without tables', { database: aDatabase({ missingTables: ['events'], schemaVersion: null }) }, /not one of Synapse: events/],
-  ['SQLite', configured({ database: { name: 'sqlite3' } }), /uses SQLite\. fix: port it/],
+  [
+    'SQLite',
+    { ...configured({ database: { name: 'sqlite3' } }), database: { failure: 'The database is in no container' }, media: { failure: '' } },
+    /uses SQLite\. fix: port it/,
+  ],
   [
     'a file that was edited since the start',
     { chat: aChat({ config: [aConfigFile({ server_name: 'linden.test' }, { changedAt: '2026-02-01T00:05:00+00:00' })] }) },

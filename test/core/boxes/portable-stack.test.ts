@@ -164,6 +164,32 @@ describe('a compose file is refused by the name of the key', () => {
   })
 })
 
+describe('homeserver.yaml', () => {
+  const settingsOf = (chat: Record<string, unknown>) => aStack({ chat }).chat.settings
+
+  test('mail keeps its server, and previews of links reach no private network', () => {
+    const email = { smtp_host: 'mail.school.test', smtp_port: 587, smtp_pass: 'x', notif_from: 'a@b.test', subjects: { messages: 'b' } }
+    expect(settingsOf({ email }).email).toEqual(email)
+    const ranges = settingsOf({ url_preview_enabled: true }).url_preview_ip_range_blacklist
+    expect(ranges).toEqual(expect.arrayContaining(['127.0.0.0/8', '10.0.0.0/8', '169.254.0.0/16', 'fc00::/7']))
+    const own = settingsOf({ url_preview_enabled: true, url_preview_ip_range_blacklist: ['8.8.8.0/24'] }).url_preview_ip_range_blacklist
+    expect(own).toEqual(expect.arrayContaining(['8.8.8.0/24', '10.0.0.0/8']))
+  })
+
+  test('a part that is no data stays behind, the rest is taken along', () => {
+    const chat = {
+      presence: { enabled: false, presence_router: null },
+      experimental_features: { msc3266_enabled: true, msc4108: { url: 'x' } },
+    }
+    expect(settingsOf(chat)).toMatchObject({ presence: { enabled: false }, experimental_features: { msc3266_enabled: true } })
+    expect(aStack({ chat }).findings).toEqual([expect.stringMatching(/experimental_features .* remove msc4108 from it$/)])
+  })
+
+  test('logins keep the limits of the box template: all come from one address', () => {
+    expect(settingsOf({ rc_login: { address: { per_second: 0.1, burst_count: 3 } } })).not.toHaveProperty('rc_login')
+  })
+})
+
 describe('homeserver.yaml is refused by the name of the key', () => {
   test.each<[string, unknown]>([
     ['modules', [{ module: 'os.system' }]],
@@ -179,7 +205,10 @@ describe('homeserver.yaml is refused by the name of the key', () => {
     ['registration_shared_secret_path', '/etc/shadow'],
     ['macaroon_secret_key_path', '/etc/shadow'],
     ['opentracing', { enabled: true }],
-    ['url_preview_enabled', true],
+    ['email', { smtp_host: 'mail.school.test', template_dir: '/etc' }],
+    ['experimental_features', { msc3202_enabled: { file: '/etc/shadow' } }],
+    ['url_preview_ip_range_blacklist', ['10.0.0.0/8', 'not a range']],
+    ['url_preview_ip_range_whitelist', ['10.0.0.1/32']],
     ['federation_domain_whitelist', ['matrix.org']],
     ['enable_registration', true],
     ['app_service_config_files', ['/data/a.yaml', '/data/b.yaml']],
@@ -192,6 +221,16 @@ describe('homeserver.yaml is refused by the name of the key', () => {
   ])('%s', (key, value) => {
     expect(aStack({ chat: { [key]: value } }).findings).toEqual([expect.stringMatching(new RegExp(`^homeserver\\.yaml: ${key} cannot be`))])
   })
+
+  test.each(['localhost', '127.0.0.1', 'db', 'host.docker.internal', 'a b.test', ''])(
+    'mail by %s, which another host does not find',
+    (smtp_host) => {
+      expect(aStack({ chat: { email: { smtp_host } } })).toMatchObject({
+        findings: ['homeserver.yaml: email cannot be carried over: remove it'],
+        chat: { settings: expect.not.objectContaining({ email: expect.anything() }) },
+      })
+    },
+  )
 
   test('a listener that serves federation', () => {
     const listeners = [{ port: 8448, resources: [{ names: ['client', 'federation'] }] }]

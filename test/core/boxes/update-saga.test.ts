@@ -407,6 +407,9 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
     if (!box.world.quiet || box.containers !== 'former') throw new Error('copied a database that is not the former one at rest')
     box.copy = box.copies
   },
+  upgrade: (box) => {
+    if (!box.world.quiet || !box.copy || box.containers !== 'former') throw new Error('loaded without a copy of the former database')
+  },
   rewrite: (box) => set(box, { compose: 'target' }),
   recreate: (box) => {
     if (!isKept(box) || box.world.compose !== 'target') throw new Error('recreated without a snapshot')

@@ -30,11 +30,17 @@ const target = (change: Partial<UpgradeTarget> = {}): UpgradeTarget => ({
   ],
   ...change,
 })
-const about = (change: Partial<UpgradeFacts>, known: Partial<typeof hotCopy> = {}, freeDiskBytes = 1e9) =>
-  formerFindings('linden', facts(change), { hotCopy: { ...hotCopy, ...known }, freeDiskBytes }).map(({ code, message }) => {
-    expect(message).toMatch(/ fix: /)
-    return `${code}: ${message}`
-  })
+const about = (change: Partial<UpgradeFacts>, known: Partial<typeof hotCopy> = {}, freeDiskBytes = 1e9, alteredSettings: string[] = []) =>
+  formerFindings('linden', facts(change), { hotCopy: { ...hotCopy, ...known }, freeDiskBytes, alteredSettings }).map(
+    ({ code, message }) => {
+      expect(message).toMatch(/ fix: /)
+      return `${code}: ${message}`
+    },
+  )
+
+test('settings that a load would lose are named', () => {
+  expect(about({}, {}, 1e9, ['work_mem'])).toEqual([expect.stringMatching(/^SERVER_SETTINGS: .*work_mem/)])
+})
 
 test('a plain database has no findings', () => {
   expect(about({})).toEqual([])

@@ -25,6 +25,7 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     staleAfterMs: 26 * 3_600_000,
     schemas: synapseSchemas,
     fenceMaxMs: 15 * 60_000,
+    rehearsalMaxAgeMs: 14 * 86_400_000,
     allowLongFence: false,
     ...changes,
   })

@@ -29,6 +29,7 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     staleAfterMs: 26 * hourMs,
     schemas: synapseSchemas,
     fenceMaxMs: 15 * minuteMs,
+    rehearsalMaxAgeMs: 14 * 24 * hourMs,
     allowLongFence: false,
     ...changes,
   })

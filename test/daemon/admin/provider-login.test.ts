@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminContract } from '../../../src/core/admin/index.ts'
-import { type Clock, isoIn, isoNow, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { type AdminActor, type Clock, isoIn, isoNow, type ProblemCode } from '../../../src/core/kit/index.ts'
 import { changeAccountRole, disableAccount, resetPassword } from '../../../src/daemon/admin/accounts.ts'
 import { approveCliLogin, beginCliLogin, finishCliLogin, showCliLogin } from '../../../src/daemon/admin/cli-logins.ts'
 import { adminRoutes, authenticateConsole, type CompanyLogin, openLoginProvider } from '../../../src/daemon/admin/index.ts'
@@ -8,6 +8,7 @@ import { login } from '../../../src/daemon/admin/login.ts'
 import { changePassword } from '../../../src/daemon/admin/passwords.ts'
 import { beginProviderLogin, finishProviderLogin } from '../../../src/daemon/admin/provider-login.ts'
 import { reauthenticate } from '../../../src/daemon/admin/reauthenticate.ts'
+import { createToken } from '../../../src/daemon/admin/tokens.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { anAccount, anAdminWorld, aPassword, aSession } from '../../support/admin-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -78,6 +79,35 @@ onBothDialects('login by the company account', (fresh) => {
     op.setUserInfo({ sub: anna.sub })
     await expect(comes({ ...anna, ...claims })).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
     expect(await world.db.selectFrom('admin_accounts').select('name').execute()).toEqual([{ name: 'bruno' }])
+  })
+
+  test('a login without a group that gives a role ends sessions and API tokens, unless the provider sends no groups', async () => {
+    const { deps, world, comes, audit } = await aCompany(await fresh())
+    const admin = { ...anna, groups: ['tenantry-admins'] }
+    const { cookie, opened } = await comes(admin)
+    const own = { 'x-tenantry-console': '1', 'sec-fetch-site': 'same-origin', host: new URL(deps.baseUrl).host }
+    const headers = { ...own, cookie: deps.console.cookie(cookie).split(';')[0] ?? '' }
+    const authenticate = authenticateConsole(deps)
+    const actor = (await authenticate(headers, {})) as AdminActor
+    const tooLong = createToken(deps, actor, { name: 'ci', role: 'operator', days: 91 })
+    await expect(tooLong).rejects.toMatchObject({ code: 'VALIDATION', details: [{ path: 'days' }] })
+    const { token } = await createToken(deps, actor, { name: 'ci', role: 'operator', days: 90 })
+    const both = () => Promise.all([authenticate(headers, {}), world.authenticate(`Bearer ${token}`)])
+    op.setUserInfo({ sub: anna.sub })
+    await expect(comes({ ...anna, groups: undefined })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    expect(await both()).toHaveLength(2)
+    await expect(comes({ ...anna, groups: ['pupils'] })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(authenticate(headers, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    await expect(world.authenticate(`Bearer ${token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    const ended = { action: 'account.role-changed', actor: 'system:login-provider', subject: opened.account.name }
+    expect(await audit()).toEqual([expect.anything(), expect.objectContaining({ action: 'token.created' }), ended])
+    await expect(comes({ ...anna, groups: [] })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    // Nothing is left to end.
+    expect((await audit()).map(({ action }) => action)).toEqual(['session.opened', 'token.created', 'account.role-changed'])
+    expect((await comes(admin)).opened.account).toEqual(opened.account)
+    await anAccount(world, 'bruno', 'admin')
+    const { actor: bruno } = await aSession(world, 'bruno')
+    expect(await createToken(deps, bruno, { name: 'yearly', role: 'viewer', days: 365 })).toMatchObject({ name: 'yearly' })
   })
 
   test('a role that needs a second factor needs one of the provider', async () => {

@@ -38,7 +38,7 @@ const aboutAll: Readonly<Record<string, readonly string[]>> = {
   'tenant-box-version-sync': ['boxes', 'hosts'],
   'box-certificates': ['boxes'],
   'box-removal': ['box_moves', 'box_removals'],
-  'snapshot-daily': ['boxes', 'snapshots', 'snapshot_repositories'],
+  'snapshot-daily': ['boxes', 'snapshots', 'snapshot_repositories', 'box_restores'], // also whose data was replaced
   'snapshot-prune': ['snapshots'],
   'snapshot-check': ['snapshots', 'snapshot_repositories', 'boxes', 'snapshot_drills', 'box_restores'], // also which box was proven long ago
   'snapshot-drill': ['boxes', 'snapshots', 'snapshot_drills', 'box_restores'],

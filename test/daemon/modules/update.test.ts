@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest'
+import { isoNow } from '../../../src/core/kit/index.ts'
+import { recordEvent } from '../../../src/daemon/events/index.ts'
 import { writeDocuments } from '../../../src/daemon/modules/documents.repo.ts'
 import type { ModulesDeps } from '../../../src/daemon/modules/index.ts'
 import { findInstallation } from '../../../src/daemon/modules/installations.repo.ts'
 import { settingsOfRun } from '../../../src/daemon/modules/module-settings.ts'
+import { dueServices } from '../../../src/daemon/modules/services/due-services.ts'
+import { storeUpstream } from '../../../src/daemon/modules/services/upstreams.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
 import { aManifest, aModulesWorld, approve } from '../../support/modules-world.ts'
@@ -17,7 +21,7 @@ const settings = {
 }
 
 /** An active `attendance` 1.0.0 in a tenant; a migration copies its documents to the next generation. */
-async function anActive(db: Parameters<typeof aModulesWorld>[0]) {
+async function anActive(db: Parameters<typeof aModulesWorld>[0], changed: Partial<ModulesDeps> = {}) {
   const migrated: string[] = []
   const room = await aModulesWorld(db, {
     deps: {
@@ -27,6 +31,7 @@ async function anActive(db: Parameters<typeof aModulesWorld>[0]) {
         await room.addDocuments('attendance', target, ['migrated'])
         return { dataGeneration: target, dataVersion: manifest.dataVersion, dataBytes: 2 }
       },
+      ...changed,
     },
   })
   await approve(db, aManifest({ settings }), 'ten_two')
@@ -72,6 +77,39 @@ onBothDialects('updates of modules', (fresh) => {
     expect((await room.events()).map(({ type }) => type).slice(-2)).toEqual(['module.updated', 'module.rolled_back'])
     expect((await room.audited()).slice(-2)).toEqual(['module.updated one', 'module.rolled_back one'])
     expect(await codeOf(mia.rollbackModule({ params }))).toBe('INVALID_TRANSITION')
+  })
+
+  test('a version at its developer needs consent; rolled back or updated to one that runs here, no service is to get its events', async () => {
+    const dataProcessing = { operator: 'Acme', country: 'DE', privacyUrl: 'https://acme.example' }
+    const remote = { remote: 'confirmed', upstreamHost: 'acme.example' } as const
+    const prepare: ModulesDeps['prepare'] = async ({ installation: { dataGeneration, dataBytes }, manifest }) => ({
+      ...{ dataGeneration, dataBytes, dataVersion: manifest.dataVersion, ...(manifest.type === 'B' ? remote : {}) },
+    })
+    const room = await anActive(await fresh(), { prepare })
+    const { mia, db, clock } = room
+    const service = { moduleId: 'attendance', url: 'https://acme.example', sealedSecret: 'sealed' }
+    await db.transaction().execute((tx) => storeUpstream(tx, clock, service))
+    const due = async () => {
+      const happened = { tenantId: 'ten_one', type: 'space.created', payload: { spaceId: 'spc_1' }, audience: 'tenant' } as const
+      await db.transaction().execute((tx) => recordEvent(tx, clock, happened))
+      return dueServices(db, isoNow(clock))
+    }
+    await room.publish({ version: '2.0.0', type: 'B', dataProcessing })
+    expect(await codeOf(mia.updateModule({ params }))).toBe('PERMISSIONS_CHANGED')
+    const approvedPermissions = ['spaces:read', 'events:subscribe']
+    const update = () => mia.updateModule({ params, body: { approvedPermissions } })
+    await update()
+    expect([(await mia.showInstallation({ params })).remote, await due()]).toEqual(['confirmed', ['attendance']])
+    await mia.rollbackModule({ params })
+    expect([(await mia.showInstallation({ params })).remote, await due()]).toEqual([null, []])
+    await update()
+    await room.publish({ version: '3.0.0' })
+    await update()
+    expect([(await mia.showInstallation({ params })).remote, await due()]).toEqual([null, []])
+    // What the service stores of the tenant is deleted with the module: its host stays known.
+    expect((await room.row()).upstream_host).toBe('acme.example')
+    await mia.rollbackModule({ params })
+    expect([(await mia.showInstallation({ params })).remote, await due()]).toEqual(['confirmed', ['attendance']])
   })
 
   test('a version that costs more is installed only with the price that was shown', async () => {

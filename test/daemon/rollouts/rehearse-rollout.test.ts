@@ -16,6 +16,7 @@ function aRoom(rehearse: Rehearse | undefined) {
       staleAfterMs: 1,
       offlineAfterMs: 1,
       fenceMaxMs: 1,
+      upgrades: { keepFormerDays: 7, rehearsalMaxAgeMs: 1 },
       fences: { free: 'auto', pro: 'auto', enterprise: 'auto' } as const,
       snapshots: { free: 'before', pro: 'before', enterprise: 'before' } as const,
       probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoNow, isProblem } from '../../../src/core/kit/index.ts'
 import { notifyLost } from '../../../src/daemon/hosts/index.ts'
-import { snapshotListener } from '../../../src/daemon/snapshots/index.ts'
+import { snapshotForMove, snapshotListener } from '../../../src/daemon/snapshots/index.ts'
 import { aReport } from '../../support/boxes.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aDrill, aRestore, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
@@ -44,6 +44,37 @@ onBothDialects('a restore', (fresh) => {
       lastDrill: null,
       lastProof: { at: isoNow(clock), durationMs: aRestore().durationMs },
     })
+  })
+
+  test('is what a move from a dead host continues, not the data that it replaced', async () => {
+    const { answer, api, aSnapshot, taken, clock, db, deps, box } = await setUp()
+    const ofMove = async () => (await db.transaction().execute((tx) => snapshotForMove(deps)(tx, box)))?.snapshotId
+    const restore = async (word: string, preRestore: string) => {
+      await api.restoreBox({ ...north, body: { snapshotId: idOf(word), reason } })
+      await clock.advance(1000)
+      const result = { snapshotId: idOf(word), preRestore: taken(preRestore, { tier: 'pre-restore' }).snapshot }
+      await answer('tenant-box.restore', aRestore(result))
+      await clock.advance(1000)
+    }
+    await aSnapshot('north', 'b')
+    await aSnapshot('north', 'spoilt')
+    expect(await ofMove()).toBe(idOf('spoilt'))
+    await restore('b', 'replaced')
+    expect(await ofMove()).toBe(idOf('b'))
+    // A restore that left the former data in place changes nothing.
+    await api.restoreBox({ ...north, body: { snapshotId: idOf('a'), reason } })
+    await answer('tenant-box.restore', aRestore({ outcome: 'failed', error: { code: 'RESTORE_FAILED', message: 'counts differ' } }))
+    expect(await ofMove()).toBe(idOf('b'))
+    await aSnapshot('north', 'next')
+    expect(await ofMove()).toBe(idOf('next'))
+    await restore('spoilt', 'replaced again')
+    expect(await ofMove()).toBe(idOf('spoilt'))
+    // Older than the restored one: of the same data. Anything is better than nothing.
+    const gone = (word: string) => db.updateTable('snapshots').set({ status: 'missing' }).where('snapshot_id', '=', idOf(word)).execute()
+    await gone('spoilt')
+    expect(await ofMove()).toBe(idOf('b'))
+    for (const word of ['b', 'a']) await gone(word)
+    expect(await ofMove()).toBe(idOf('replaced again'))
   })
 
   test('holds the box from the call to its agent’s result', async () => {

@@ -5,7 +5,7 @@ import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
 import { aHost } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { startDueTasks } from '../../support/snapshot-tasks.ts'
-import { aDrill, aTended, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
+import { aDrill, aRestore, aTended, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 const going = { signal: new AbortController().signal }
 
@@ -96,6 +96,20 @@ onBothDialects('snapshot tasks of jobs', (fresh) => {
     await aSnapshot('north', 'u', 'pre-update')
     await turn()
     expect(await kinds()).toEqual([])
+  })
+
+  test('daily: a box whose data was restored gets one, although that of the replaced data is fresh', async () => {
+    const { run, turn, kinds, aBox, aSnapshot, api, answer, taken, clock } = await setUp()
+    await aBox('north')
+    const { snapshotId } = await aSnapshot('north', 'a')
+    await api.restoreBox({ params: { slug: 'north' }, body: { snapshotId, reason: 'spoilt' } })
+    await answer('tenant-box.restore', aRestore({ snapshotId, preRestore: taken('replaced', { tier: 'pre-restore' }).snapshot }))
+    await clock.advance(1)
+    expect(await run('snapshot-daily')).toBe('1 box queued, 0 with a fresh snapshot')
+    await turn()
+    expect(await kinds()).toEqual(['snapshot'])
+    await answer('tenant-box.snapshot', taken('b', { tier: 'daily' }))
+    expect(await run('snapshot-daily')).toBe('0 boxes queued, 1 with a fresh snapshot')
   })
 
   test.each([{ host_id: 'hst_host-2' }, { ownership_epoch: 2 }, { live: 0 }])(

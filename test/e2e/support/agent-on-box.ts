@@ -42,6 +42,7 @@ export async function agentOnBox(slug: string, synapse: TestbedImageKey = 'synap
     once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
     snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
     disk: hostDisk,
+    random: systemRandom,
     workFolder: join(folder, 'work'),
     allowedImages,
   }

@@ -128,6 +128,7 @@ export async function oneBox({
       once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
       snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
       disk: hostDisk,
+      random: systemRandom,
       workFolder: join(folder, 'work'),
       allowedImages,
     },

@@ -59,6 +59,9 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
     synapseByDigest: `${images['synapse-1.157.1'].repository}@${images['synapse-1.157.1'].digest}`,
     postgres: images.postgres.ref,
     minio: images.minio.ref,
+    edge: images.edge.ref,
+    synapseOld: images['synapse-1.97.0'].ref,
+    postgres17: images['postgres-17'].ref,
   }
   const filled = (text: string) => text.replace(/\{\{(\w+)\}\}/g, (_, name: string) => values[name] ?? `{{${name}}}`)
   const lay = async (from: string, to: string) => {

@@ -201,6 +201,20 @@ describe('a run that takes too much is ended as a typed violation', () => {
     await staysUsable()
   })
 
+  test('lists of many small entries pass at that pace too: each is a row that the daemon reads', async () => {
+    let served = 0
+    const entries = Array.from({ length: 1000 }, (_, n) => ({ key: `k${n}`, value: 1 }))
+    const serve: ServeCall = async () => {
+      served++
+      return { value: entries }
+    }
+    const flood = `await Promise.all(Array.from({ length: 190 }, () => svc.data.list({ limit: 1000 })))`
+    const { outcome, ms } = await answerOf(sandbox, flood, { serve })
+    expect(outcome).toBe('limit')
+    expect(served).toBeLessThan(5 + ms / 50)
+    expect(await answerOf(sandbox, `await svc.data.list(); return 1`, { serve })).toMatchObject({ outcome: 'done', violations: [] })
+  })
+
   test('some large calls of an honest module do not wait', async () => {
     const body = `const text = 'x'.repeat(20000); for (let n = 0; n < 10; n++) await svc.data.put('k' + n, text); return 1`
     expect(await answerOf(sandbox, body, { serve: echo })).toMatchObject({ outcome: 'done', violations: [] })

@@ -43,7 +43,8 @@ export async function deliverNext(deps: DeliveryDeps, recipient: Recipient): Pro
   const installation = await runnableInstallation(db, clock, key)
   const position = installation && (await findPosition(db, key))
   const manifest = installation && (await deps.manifestOf(db, installation.moduleId, installation.version))
-  if (!installation || !position || !manifest) return 'wait'
+  // A tenant whose version is of type A has its own deliveries; the host of a former version stays, because data is deleted there.
+  if (!installation || !position || manifest?.type !== 'B') return 'wait'
   const head = await headOf(db, streamOf(tenantId))
   if (position.seq >= head) return 'wait'
   const page = await eventsAfter(db, { stream: streamOf(tenantId), after: position.seq, limit: pageSize })

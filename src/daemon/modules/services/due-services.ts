@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { DbOrTx } from '../../db/index.ts'
 
-/** Installations whose service is to get an event: active, with consent to the host, behind the stream, and no delay is in force. */
+/** Installations whose service is to get an event: active in a version of type B, with consent to the host, behind the stream, and no delay is in force. */
 const due = (db: DbOrTx, now: string) =>
   db
     .selectFrom('module_upstreams as service')
@@ -14,6 +14,7 @@ const due = (db: DbOrTx, now: string) =>
     .whereRef('streams.seq', '>', 'position.seq')
     .whereRef('one.upstream_host', '=', 'service.host')
     .where('one.status', '=', 'active')
+    .where('one.remote', 'is not', null)
     .where('one.paused', '=', 0)
     .where(({ eb, or }) => or([eb('one.busy_until', 'is', null), eb('one.busy_until', '<=', now)]))
     .where('tenants.status', '=', 'active')

@@ -43,7 +43,7 @@ type Call = Readonly<{
  * Throws CONFLICT without a service, MODULE_SERVICE_FAILED unless it answers 2xx within 10 s.
  */
 export async function activateService(deps: ServicesDeps, { installation, manifest, permissions }: Preparation): Promise<Prepared> {
-  const { tenantId, moduleId, generation, installedAt, dataGeneration, dataBytes } = installation
+  const { tenantId, moduleId, generation, installedAt, dataGeneration, dataVersion, dataBytes } = installation
   const upstream = await findUpstream(deps.db, moduleId)
   if (!upstream)
     throw problem('CONFLICT', `The module ${moduleId} has no service yet. fix: ask the operator of this platform to set its address`)
@@ -55,7 +55,8 @@ export async function activateService(deps: ServicesDeps, { installation, manife
     timeoutMs: activateMs,
   })
   if (failure) throw problem('MODULE_SERVICE_FAILED', `${moduleId} was not activated: ${failure.reason}. fix: try again later`)
-  return { dataGeneration, dataBytes, dataVersion: manifest.dataVersion, remote: 'confirmed', upstreamHost: upstream.host }
+  // The documents of a former version stay as they are, for one that runs on this platform again.
+  return { dataGeneration, dataBytes, dataVersion, remote: 'confirmed', upstreamHost: upstream.host }
 }
 
 /**

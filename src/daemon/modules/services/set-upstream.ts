@@ -39,7 +39,11 @@ async function describe(db: DbOrTx, id: string): Promise<Service> {
   const upstream = await findUpstream(db, id)
   if (!upstream) throw problem('NOT_FOUND', `The module ${id} has no service. fix: tenantry modules upstream ${id} <url>`)
   const { moduleId, url, host, failures, restUntil, updatedAt } = upstream
-  const active = db.selectFrom('module_installations').where('module_id', '=', id).where('status', '=', 'active')
+  const active = db
+    .selectFrom('module_installations')
+    .where('module_id', '=', id)
+    .where('status', '=', 'active')
+    .where('remote', 'is not', null)
   const others = active.where(({ eb, or }) => or([eb('upstream_host', 'is', null), eb('upstream_host', '!=', host)]))
   const count = (query: typeof active) => query.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow()
   const [withoutConsent, waiting] = [await count(others), await waitingOf(db, id)]

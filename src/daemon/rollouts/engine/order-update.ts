@@ -3,8 +3,10 @@ import {
   type ActionError,
   chooseFence,
   fenceNeedsMs,
+  isUpgrade,
   type KnownBox,
   type RolloutPlan,
+  rehearsedDigestFindings,
   requestedFence,
   requestedSnapshot,
 } from '../../../core/rollouts/index.ts'
@@ -33,6 +35,8 @@ export const orderUpdate = (leased: LeasedRollout, command: CommandOf, { digests
     if (mismatch) return finishUpdate(step, { status: 'failed', error: mismatch })
     const box = await knownBox(deps, tx, command.slug)
     if (!box) return finishUpdate(step, { status: 'failed', error: noLiveBox(command.slug) })
+    const unrehearsed = otherThanRehearsed(box, action, digests)
+    if (unrehearsed) return finishUpdate(step, { status: 'failed', error: unrehearsed })
     const pinned = { ...rollout.digests, ...Object.fromEntries(images.map((image) => [image, digests[image] as string])) }
     if (images.some((image) => rollout.digests[image] === undefined)) await replaceRollout(tx, rollout, { ...rollout, digests: pinned })
     if (isWindowTooShort(step, box, fenceNeedsMs(action))) return postponeUpdate(step)
@@ -58,6 +62,14 @@ function wrongDigest(
     }
   }
   return undefined
+}
+
+/** The error where the pulled PostgreSQL of another major version is not the one that was rehearsed. */
+function otherThanRehearsed(box: KnownBox, { to, images }: StoredAction, pulled: Pulled['digests']): ActionError | undefined {
+  const image = images.postgres
+  if (image === undefined || !isUpgrade(box.installed, to)) return undefined
+  const [finding] = rehearsedDigestFindings(box, image, pulled[image])
+  return finding && { code: 'DIGEST_MISMATCH', message: `${finding.message}. Nothing was stopped` }
 }
 
 /**
@@ -102,9 +114,12 @@ function queueUpdate(step: ActionTx, box: KnownBox, pinned: Readonly<Record<stri
   const deadlineMs = remainingMs(deps, action)
   const targets = { services, migrationsHead: action.to.migrationsHead }
   // As the agent reported the box just now: the plan may be days old.
-  const { reason: _, ...chosen } = chooseFence(box, { to: action.to, changes: changedServices(action), ...requestOf(step) }, deps)
-  const { copyBytesPerSecond } = deps
-  const fence = { ...chosen, ...(chosen.snapshot === 'hot' ? { copyBytesPerSecond } : {}) }
+  const { reason: _, way, ...chosen } = chooseFence(box, { to: action.to, changes: changedServices(action), ...requestOf(step) }, deps)
+  const { copyBytesPerSecond, upgrades } = deps
+  const fence = {
+    ...{ ...chosen, ...(chosen.snapshot === 'hot' ? { copyBytesPerSecond } : {}) },
+    ...(way === undefined ? {} : { upgrade: { way, keepFormerDays: upgrades.keepFormerDays } }),
+  }
   const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence, deadlineMs }
   const ordered = { ...step, action: { ...action, fenceMode: fence.mode } }
   return queueCommand(ordered, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })

@@ -1,4 +1,4 @@
-import type { BoxCommandResult, VersionedService } from '../../../core/boxes/index.ts'
+import { type BoxCommandResult, targetImage, type VersionedService } from '../../../core/boxes/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
 import {
   aheadOfPlanFinding,
@@ -110,8 +110,9 @@ export const preflightUpdate = (leased: LeasedRollout, command: CommandOf, { rep
   })
 
 async function preflightOf({ tx, clock, deps, rollout, action }: ActionTx, box: KnownBox): Promise<Preflight> {
-  const { staleAfterMs, schemas } = deps
-  const limits = { now: isoNow(clock), staleAfterMs, schemas }
+  const { staleAfterMs, schemas, upgrades } = deps
+  const upgrade = { image: targetImage(rollout.manifest, action.tier, 'postgres'), maxAgeMs: upgrades.rehearsalMaxAgeMs }
+  const limits = { now: isoNow(clock), staleAfterMs, schemas, upgrade }
   if (action.attempt === 1) return preflightBox(box, action.to, limits)
   const before = await ranBefore(tx, action.id)
   return preflightRetry(box, action.to, { ...limits, earlier: before && { pinned: rollout.digests, before } })

@@ -124,6 +124,18 @@ onBothDialects('services of modules', (fresh) => {
     })
   })
 
+  test.each([0, 5])(
+    'documents keep their version at a service whose manifest names %d: no migration runs twice, and none is left out',
+    async (n) => {
+      const { deps, answer } = await aWorld(await fresh())
+      await setUpstream(deps, actor, { id: 'attendance', url, rotateSecret: false })
+      answer(204)
+      const manifest = { ...(manifestOf('B') as object), dataVersion: n } as never
+      const preparation = { installation: { ...installation, dataVersion: 2 }, manifest, permissions: [], target: 3 }
+      expect((await activateService(deps, preparation)).dataVersion).toBe(2)
+    },
+  )
+
   test('deactivate is queued, holds nothing up, and is repeated until the service confirms it', async () => {
     const world = await aWorld(await fresh())
     const { db, deps, clock, sent, answer, install, jobs, work, remote } = world

@@ -1,16 +1,14 @@
 import { mkdir } from 'node:fs/promises'
-import { problem, randomText } from '../../core/kit/index.ts'
+import { dirname, join } from 'node:path'
+import { type Clock, problem, type Random, randomText } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { waitUntil } from '../boxes/index.ts'
-import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
-import type { UpgradeRun } from './upgrade-run.ts'
+import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 
-/** Variables by which the image finds its data, and the agent its role and database. None is a secret. */
-const variables = ['PGDATA', 'POSTGRES_USER', 'POSTGRES_DB', 'TENANTRY_DATABASE'] as const
+export type Environment = Readonly<Record<string, string>>
 
-type Environment = Readonly<Record<string, string>>
-
-export async function environmentOf(engine: ContainerEngine, { id }: ContainerState): Promise<Environment> {
+/** The variables of these names that a container has. Ask for none that is a secret. */
+export async function environmentOf(engine: ContainerEngine, { id }: ContainerState, variables: readonly string[]): Promise<Environment> {
   const read = async (name: string) => {
     const { exitCode, stdout } = await engine.exec(id, ['printenv', name])
     return exitCode === 0 ? [[name, stdout.trim()]] : []
@@ -18,16 +16,22 @@ export async function environmentOf(engine: ContainerEngine, { id }: ContainerSt
   return Object.fromEntries((await Promise.all(variables.map(read))).flat())
 }
 
-/** Only volumes can be read by an agent, and only one that compose named. */
-export const volumeKey = 'data'
-export const volumeOf = ({ project }: LocalBox): string => `${project.name}-${volumeKey}`
+/** `volume` is there already, and is mounted at `target`. */
+type Server = Readonly<{
+  image: string
+  environment: Environment
+  network: string
+  volume: string
+  target: string
+  command?: readonly string[]
+}>
 
-type Server = Readonly<{ image: string; environment: Environment; network: string; target: string; command?: readonly string[] }>
+const volumeKey = 'data'
 
 /** JSON is YAML in which every text is quoted. */
-const serverText = (box: LocalBox, { image, environment, network, target, command }: Server): string =>
+const serverText = (name: string, { image, environment, network, volume, target, command }: Server): string =>
   JSON.stringify({
-    name: box.project.name,
+    name,
     services: {
       postgres: {
         ...{ image, environment, network_mode: network, stop_signal: 'SIGINT', stop_grace_period: '2m', shm_size: '256m', restart: 'no' },
@@ -36,7 +40,7 @@ const serverText = (box: LocalBox, { image, environment, network, target, comman
         volumes: [{ type: 'volume', source: volumeKey, target }],
       },
     },
-    volumes: { [volumeKey]: { name: volumeOf(box), external: true } },
+    volumes: { [volumeKey]: { name: volume, external: true } },
   })
 
 /** The port of the new server, and of all programs in its container: the former one has the default, on the same loopback. */
@@ -44,35 +48,38 @@ const nextPort = '5433'
 /** Neither the place of the data in the images before PostgreSQL 18 nor that of the later ones. */
 const nextFolder = '/tenantry-upgrade'
 
-/** An empty cluster of the new version. The database brings its own encoding and collation. */
-export const startNext = (run: UpgradeRun, superuser: string): Promise<ContainerState> =>
-  start(run, run.next, {
-    image: run.payload.image,
-    network: 'none',
+type Starting = Readonly<{
+  deps: Readonly<{ engine: ContainerEngine; servers: BoxServers; clock: Clock; random: Random }>
+  signal: AbortSignal
+}>
+
+/** `inside`: the data folder in the volume. `environment`: variables of the box that decide about a new cluster. */
+type Next = Pick<Server, 'image' | 'network' | 'volume'> & Readonly<{ superuser: string; inside: string; environment?: Environment }>
+
+/** An empty cluster of the new version. The database brings its own encoding and collation, the superuser its password. */
+export const startNext = (
+  run: Starting,
+  box: LocalBox,
+  { superuser, inside, environment = {}, ...server }: Next,
+): Promise<ContainerState> =>
+  startServer(run, box, {
+    ...server,
     target: nextFolder,
     environment: {
+      ...{ POSTGRES_INITDB_ARGS: '--encoding=UTF8 --locale=C', ...environment },
       ...{ POSTGRES_USER: superuser, POSTGRES_DB: 'postgres', POSTGRES_PASSWORD: randomText(run.deps.random, 32) },
-      ...{ POSTGRES_INITDB_ARGS: '--encoding=UTF8 --locale=C', PGDATA: `${nextFolder}/data`, PGPORT: nextPort },
+      ...{ PGDATA: join(nextFolder, inside), PGPORT: nextPort },
     },
-  })
-
-type Former = Readonly<{ image: string; environment: Environment; target: string; next: ContainerState }>
-
-/** It archives nothing and waits for no standby. The new server reaches it by the loopback that both have. */
-export const startFormer = (run: UpgradeRun, { next, ...former }: Former): Promise<ContainerState> =>
-  start(run, run.former, {
-    ...former,
-    network: `container:${next.id}`,
-    command: ['postgres', '-c', 'archive_mode=off', '-c', 'synchronous_standby_names=', '-c', 'port=5432'],
   })
 
 const timeoutMs = 6 * 60 * 60_000
 
-async function start({ deps, folder, signal }: UpgradeRun, box: LocalBox, server: Server): Promise<ContainerState> {
+/** Starts a server of the project of `box`, which has nothing else, and waits until it answers. Throws BOX_UNHEALTHY. */
+export async function startServer({ deps, signal }: Starting, box: LocalBox, server: Server): Promise<ContainerState> {
   const { engine, servers, clock } = deps
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  await engine.createVolume(box.project, volumeKey, volumeOf(box))
-  await writeFileAtomic(box.project.composeFile, serverText(box, server))
+  const { composeFile, name } = box.project
+  await mkdir(dirname(composeFile), { recursive: true, mode: 0o700 })
+  await writeFileAtomic(composeFile, serverText(name, server))
   await engine.up(box.project, ['postgres'], signal)
   let container: ContainerState | undefined
   const isReady = async () => {
