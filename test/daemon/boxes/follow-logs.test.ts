@@ -81,7 +81,9 @@ onBothDialects('followed logs', (fresh) => {
     })
     // The queries between two rounds take time of the machine.
     const passing = () => world.clock.advance(1_000).then(() => ended)
-    await expect.poll(passing, { interval: 5, timeout: 60_000 }).toMatchObject({ event: 'end', data: { end: { code: 'HOST_OFFLINE', message: expect.stringContaining('host-1') } } })
+    await expect
+      .poll(passing, { interval: 5, timeout: 60_000 })
+      .toMatchObject({ event: 'end', data: { end: { code: 'HOST_OFFLINE', message: expect.stringContaining('host-1') } } })
   })
 
   test('say why the agent failed', async () => {
