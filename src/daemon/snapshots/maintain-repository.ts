@@ -56,10 +56,13 @@ export async function planMaintenance(
   const forgotten = await setSnapshotStatus(tx, { tenantId, ids: expired, from: ['present'] }, { status: 'forgotten', damaged_by: null })
   if (forgotten.length > 0)
     await recordAudit(tx, deps.clock, { actor, action: 'snapshots.given_up', subject: owner.slug, data: { ids: forgotten } })
-  const parts = await expiredArchive(deps, tx, tenantId)
+  const others = [...(await oldWarmCopies(deps, tx, tenantId)), ...(await expiredArchive(deps, tx, tenantId))]
+  const registered = await snapshotsOf(tx, [tenantId])
+  // Parts and copies are what agents say that they are: one that names a snapshot must not end it.
+  const isSnapshot = new Set(registered.map(({ snapshot_id }) => snapshot_id))
   // A repository with damage is not pruned: a prune could delete data that can still be saved.
-  const isDamaged = (await snapshotsOf(tx, [tenantId])).some(({ status, damaged_by }) => status === 'damaged' || damaged_by !== null)
-  const forget = [...forgotten, ...(await oldWarmCopies(deps, tx, tenantId)), ...parts]
+  const isDamaged = registered.some(({ status, damaged_by }) => status === 'damaged' || damaged_by !== null)
+  const forget = [...forgotten, ...others.filter((id) => !isSnapshot.has(id))]
   return { forget, prune: task === 'prune' && !isDamaged, check: 'none' }
 }
 
