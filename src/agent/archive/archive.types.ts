@@ -15,7 +15,7 @@ export type ArchiveDeps = Readonly<{
   folder: string
 }>
 
-/** The open archive: the session that keeps the log, and what it was opened on. */
+/** The open archive: the session that keeps the log, and the box as it was seen last. */
 export type Opened = Readonly<{
   log: HeldLog
   server: Server
@@ -23,4 +23,6 @@ export type Opened = Readonly<{
   data: readonly DataFolder[]
   box: LocalBox
   volume: string
+  /** Containers and record of the box; others need a new description. */
+  seen: string
 }>

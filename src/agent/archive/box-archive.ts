@@ -4,7 +4,7 @@ import { type ArchivePart, isBaseDue, lsnText, lsnValue } from '../../core/boxes
 import { isoNow, problem, randomText } from '../../core/kit/index.ts'
 import { reserveBytes } from '../backup/index.ts'
 import { fenceFile } from '../boxes/index.ts'
-import type { HeldLog, LocalBox, Repository } from '../ports/index.ts'
+import type { LocalBox, Repository } from '../ports/index.ts'
 import type { ArchiveDeps, Opened } from './archive.types.ts'
 import { describeBox, writeFacts } from './facts.ts'
 import {
@@ -50,6 +50,8 @@ const maxKeptBytes = 2n * 1024n * 1024n * 1024n
 export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   const folder = join(deps.folder, encodeURIComponent(slug))
   const spool = spoolIn(folder)
+  let ending = new AbortController()
+  let running: Promise<unknown> | undefined
   let opened: Opened | undefined
   let openedFor: string | undefined
   let base: Promise<void> | undefined
@@ -60,16 +62,19 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   let isStoring = false
   let last: Readonly<{ covered: Stored['covered']; ms: number }> | undefined
 
-  const end = async () => {
+  const close = async () => {
     const closing = opened
     opened = undefined
+    ending.abort(new Error('the archive of the box ended'))
+    ending = new AbortController()
+    await base
     await closing?.log.end()
   }
-  const store: BoxArchive['store'] = async (box, repository, signal) => {
+  const store = async (box: LocalBox, repository: Repository, signal: AbortSignal): Promise<Stored> => {
     isStoring = false
     try {
       // A repository in the place of a lost one has no base.
-      if (openedFor !== repository.repositoryId) await end()
+      if (openedFor !== repository.repositoryId) await close()
       if (!opened) {
         openedFor = repository.repositoryId
         const known = await partsOfLine(deps, spool, repository)
@@ -79,15 +84,20 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
         parent = known.findLast(({ kind }) => kind === 'log')?.snapshotId
         made = [...known.filter(({ kind }) => kind === 'base'), ...known.filter(({ kind }) => kind === 'log').slice(-maxReportedAgain)]
       }
-      return await storeLog(opened, repository, signal)
+      const within = AbortSignal.any([signal, ending.signal])
+      within.throwIfAborted()
+      return await storeLog(opened, { box, repository, signal: within })
     } catch (error) {
       // PostgreSQL may be stopped, restarted or replaced: the next call finds out what runs. A store that fails is waited for.
-      if (!isStoring) await end().catch(() => undefined)
+      if (!isStoring || ending.signal.aborted) await close().catch(() => undefined)
+      else if (opened) opened = { ...opened, seen: '' }
       throw error
     }
   }
 
-  const storeLog = async (now: Opened, repository: Repository, signal: AbortSignal): Promise<Stored> => {
+  type Storing = Readonly<{ box: LocalBox; repository: Repository; signal: AbortSignal }>
+
+  const storeLog = async (now: Opened, { box, repository, signal }: Storing): Promise<Stored> => {
     const { log, server } = now
     // Read before the position: all that was committed until then is before it.
     const at = isoNow(deps.clock)
@@ -100,7 +110,7 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
       line = { ...line, baseAt: newest.at }
       await spool.saveLine(line)
     }
-    await assertSpace(deps, { log, flushed, stored: lsnValue(line.stored) })
+    await assertSpace(deps, { server, flushed, stored: lsnValue(line.stored) })
     beginBase(now, { line, repository, signal })
     const covered = { line: line.line, at }
     const newBytes = flushed - lsnValue(line.stored)
@@ -108,15 +118,26 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
       made = made.slice(done.length)
       return { parts: done, covered: last.covered, error: baseFailed?.error }
     }
-    const parts = newBytes > 0n ? [await storePart(now, { line, flushed, at, repository, signal })] : []
+    const current = newBytes > 0n ? await describedNow(now, box) : now
+    const parts = newBytes > 0n ? [await storePart(current, { line, flushed, at, repository, signal })] : []
     last = { covered, ms: deps.clock.monotonicMs() }
     made = made.slice(done.length)
     return { parts: [...done, ...parts], covered, error: baseFailed?.error }
   }
 
-  type Storing = Readonly<{ line: Line; flushed: bigint; at: string; repository: Repository; signal: AbortSignal }>
+  /** Images and folders of files are others after a restore or a rollback, during which PostgreSQL may run on. */
+  const describedNow = async (now: Opened, box: LocalBox): Promise<Opened> => {
+    const seen = await seenOf(deps, box)
+    if (seen === now.seen) return now
+    const { facts, volume, data } = await describeBox(deps, box, now.log.systemId)
+    if (volume !== now.volume) throw problem('SNAPSHOT_FAILED', `the database of ${slug} is in another volume now`)
+    opened = { ...now, ...{ facts, data, box, seen } }
+    return opened
+  }
 
-  const storePart = async (now: Opened, { line, flushed, at, repository, signal }: Storing): Promise<ArchivePart> => {
+  type Part = Readonly<{ line: Line; flushed: bigint; at: string; repository: Repository; signal: AbortSignal }>
+
+  const storePart = async (now: Opened, { line, flushed, at, repository, signal }: Part): Promise<ArchivePart> => {
     const { server, facts, data } = now
     const next = (await nextPosition(spool, server)) ?? segmentStart(server, lsnValue(line.stored))
     await copyLog(spool, server, { from: next, to: flushed, signal })
@@ -141,7 +162,7 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   }
 
   /** A base takes long for a large database, and the log must not wait for it. Without one the log restores nothing yet. */
-  const beginBase = (now: Opened, { line, repository, signal }: Pick<Storing, 'line' | 'repository' | 'signal'>) => {
+  const beginBase = (now: Opened, { line, repository, signal }: Pick<Part, 'line' | 'repository' | 'signal'>) => {
     const isWaiting = baseFailed !== undefined && deps.clock.monotonicMs() - baseFailed.atMs < baseRetryMs
     if (base || isWaiting || made.some(({ kind }) => kind === 'base') || !isBaseDue(line.baseAt, isoNow(deps.clock))) return
     const take = async () => {
@@ -158,7 +179,24 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
       })
   }
 
-  return { store, end }
+  return {
+    store: (box, repository, signal) => {
+      const stored = store(box, repository, signal)
+      running = stored.catch(() => undefined)
+      return stored
+    },
+    end: async () => {
+      ending.abort(new Error('the archive of the box ended'))
+      await running
+      await close()
+    },
+  }
+}
+
+/** All of a box by which its description may change. */
+async function seenOf({ engine }: ArchiveDeps, box: LocalBox): Promise<string> {
+  const containers = await engine.containers(box.project)
+  return JSON.stringify([box, containers.map(({ id, service, image, volumes }) => [service, id, image, volumes]).sort()])
 }
 
 /** A recovered box must not come up fenced. Incomplete uploads of MinIO are useless. */
@@ -177,10 +215,11 @@ async function open(
 ): Promise<Opened & Readonly<{ isContinued: boolean }>> {
   const log = await deps.servers.holdLog(box, `tenantry_archive_${randomText(deps.random, 8)}`, signal)
   try {
+    const seen = await seenOf(deps, box)
     const { facts, volume, data } = await describeBox(deps, box, log.systemId)
     const { timeline, flushed } = await log.position()
     const server = { dataFolder: facts.paths.database, timeline, segmentBytes: log.segmentBytes }
-    const opened = { log, server, facts, data, box, volume }
+    const opened = { log, server, facts, data, box, volume, seen }
     const isContinued = await canContinue(spool, opened, { flushed, known })
     if (!isContinued) await beginLine(deps, spool, { ...opened, from: log.from })
     return { ...opened, isContinued }
@@ -231,13 +270,18 @@ async function beginLine({ random }: ArchiveDeps, spool: Spool, { log, server, v
   return line
 }
 
-type Kept = Readonly<{ log: HeldLog; flushed: bigint; stored: bigint }>
+type Kept = Readonly<{ server: Opened['server']; flushed: bigint; stored: bigint }>
 
-/** Ends the archive rather than fill the disk of the box: the log goes, and a new line begins once the store answers again. */
-async function assertSpace({ disk, folder }: ArchiveDeps, { flushed, stored }: Kept): Promise<void> {
+/** Of the disk of the database, where its log waits for the store and for a base. */
+const databaseReserveBytes = 4 * reserveBytes
+
+/** Ends the archive rather than fill a disk: the log goes, and a new line begins once the store answers again. */
+async function assertSpace({ disk, folder }: ArchiveDeps, { server, flushed, stored }: Kept): Promise<void> {
   if (flushed - stored > maxKeptBytes)
     throw problem('SNAPSHOT_FAILED', 'the store has not answered for so long that the log is kept no more')
   if ((await disk.freeBytes(folder)) < reserveBytes) throw problem('DISK_FULL', `less than 256 MB are free at ${folder}`)
+  if ((await disk.freeBytes(server.dataFolder)) < databaseReserveBytes)
+    throw problem('DISK_FULL', `less than 1 GB is free at ${server.dataFolder}`)
 }
 
 export const removeSpool = ({ folder }: Pick<ArchiveDeps, 'folder'>, slug: string): Promise<void> =>

@@ -43,7 +43,7 @@ const ArchiveFacts = z.object({
     environment: z.partialRecord(z.enum(variables), PlainText),
     /** Where its volume is mounted, and the data folder in it. */
     target: PlainText,
-    inside: PlainText,
+    inside: PlainText.refine((path) => !path.startsWith('/') && !path.split('/').includes('..'), 'must be below its volume'),
     owner: z.object({ uid: z.number().int(), gid: z.number().int(), mode: z.number().int() }),
   }),
 })

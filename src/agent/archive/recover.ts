@@ -13,7 +13,7 @@ import {
   spaceForDump,
   takeBoxSnapshot,
 } from '../backup/index.ts'
-import { fenceFile, type LocalBoxes, pullImages } from '../boxes/index.ts'
+import { assertOnlyFiles, fenceFile, type LocalBoxes, pullImages } from '../boxes/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type {
   BoxServers,
@@ -142,8 +142,8 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
     await deps.snapshots.restore(repository, { id, path, into }, signal)
     return into
   }
-  const facts = await readFacts(await fetch(parts.last.id, spoolPath(parts.last, 'log'), join(folder, 'log')))
-  const baseFacts = await readFacts(await fetch(parts.base.id, spoolPath(parts.base, 'base'), join(folder, 'base')))
+  const facts = await readFacts(await noLinks(await fetch(parts.last.id, spoolPath(parts.last, 'log'), join(folder, 'log'))))
+  const baseFacts = await readFacts(await noLinks(await fetch(parts.base.id, spoolPath(parts.base, 'base'), join(folder, 'base'))))
   const other = [facts, baseFacts].find(({ boxId }) => boxId !== payload.boxId)
   if (other) throw problem('RESTORE_FAILED', `the archive is of the box ${other.slug} (${other.boxId}) and not of ${payload.slug}`)
   const { postgres } = baseFacts
@@ -158,7 +158,7 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
   const dataFolder = await fetchDatabase(run, parts, baseFacts)
   for (const log of parts.logs) {
     const into = await fetch(log.id, join(spoolPath(log, 'log'), 'wal'), join(folder, 'wal'))
-    await putSegments(into, dataFolder, postgres.owner)
+    await putSegments(await noLinks(into), dataFolder, postgres.owner)
     await rm(into, { recursive: true, force: true })
   }
   const boxFolder = await fetch(parts.last.id, facts.paths.boxFolder, join(folder, 'box'))
@@ -187,6 +187,12 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
   return taken
 }
 
+/** The folder itself, once nothing in it leads elsewhere. PostgreSQL has links for tablespaces alone, which no copy includes. */
+async function noLinks(folder: string): Promise<string> {
+  await assertOnlyFiles(folder)
+  return folder
+}
+
 /** A spool is named after its box; the folder below it after what it is. */
 function spoolPath({ id, paths }: StoredSnapshot, name: 'log' | 'base'): string {
   const path = paths.find((one) => basename(one) === name && basename(dirname(dirname(one))) === 'archive')
@@ -206,6 +212,7 @@ async function fetchDatabase(run: Run, { base }: Parts, { paths, postgres }: Arc
   const dataFolder = join(root, postgres.inside)
   await mkdir(dataFolder, { recursive: true })
   await deps.snapshots.restore(repository, { id: files, path: paths.database, into: dataFolder }, context.signal)
+  await noLinks(dataFolder)
   for (const [name, target] of [
     ['pg_control', join('global', 'pg_control')],
     ['backup_label', 'backup_label'],

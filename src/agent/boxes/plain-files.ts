@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
-import { lstat, open, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lstat, open, opendir, readdir } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { isProblem, notUtf8, type Problem, problem, utf8Text } from '../../core/kit/index.ts'
 
 // Reads files that another host or a container wrote. A link in them could name any file of this host.
@@ -58,6 +58,21 @@ export async function listPlainFolder(folder: string, path: string): Promise<str
 
 /** Throws FOLDER_UNSAFE if anything on the way to a path below a folder is a link; missing parts are fine. */
 export const assertNoLinks = async (folder: string, path: string): Promise<void> => void (await plainPath(folder, path))
+
+/**
+ * Throws FOLDER_UNSAFE if anything below the folder is a link or a special file: what is read from it or written into it would go through it to any
+ * file of this host.
+ */
+export async function assertOnlyFiles(folder: string): Promise<void> {
+  for await (const one of await opendir(folder, { recursive: true })) {
+    if (one.isFile() || one.isDirectory()) continue
+    throw unsafe(
+      folder,
+      relative(folder, join(one.parentPath, one.name)),
+      one.isSymbolicLink() ? 'is a symbolic link' : 'is a special file',
+    )
+  }
+}
 
 /** Facts of a path below a folder; undefined if it is missing. */
 async function plainPath(folder: string, path: string): Promise<Stats | undefined> {

@@ -66,23 +66,20 @@ async function aBox() {
       ...{ release: async () => undefined, end: async () => undefined },
     }),
   } as unknown as BoxServers
+  /** The container and the volume of a service that a restore replaces. */
+  const of: Record<string, string> = { synapse: 'synapse', minio: 'minio' }
   const postgres = { id: 'pg', service: 'postgres', image: 'postgres:15', state: 'running', restartCount: 0 }
   const mounts = [{ kind: 'volume', source: 'volume', target: '/var/lib/postgresql/data' }]
   const engine = {
     containers: async () => [
       { ...postgres, mounts, volumes: ['volume'] },
       ...['synapse', 'minio'].map((service) => ({
-        id: service,
-        service,
-        image: `${service}:1`,
-        state: 'running',
-        restartCount: 0,
-        volumes: [service],
-        mounts: [],
+        ...{ id: of[service], service, image: `${of[service]}:1`, state: 'running', restartCount: 0 },
+        ...{ volumes: [of[service]], mounts: mounts.map((one) => ({ ...one, source: of[service], target: '/data' })) },
       })),
     ],
     resolveCompose: async () => Promise.reject(problem('COMPOSE_INVALID', 'not asked in this test')),
-    volumePath: async () => join(folder, 'volume'),
+    volumePath: async (name: string) => join(folder, name),
     exec: async () => ({ exitCode: 1, stdout: '', stderr: '' }),
   } as unknown as ContainerEngine
   const box = { slug: 'north', boxId: 'box_1', project: { name: 'north', folder: join(folder, 'box'), composeFile } } as LocalBox
@@ -91,6 +88,10 @@ async function aBox() {
   return {
     ...{ data, spools, write },
     loseStore: () => stored.splice(0),
+    replace: (service: string, by: string) => {
+      of[service] = by
+    },
+    lastRequest: () => stored.at(-1)?.request as ArchivePartRequest,
     killNext: () => {
       isKilled = true
     },
@@ -179,4 +180,21 @@ test('a repository in the place of a lost one begins a new line, which needs a b
   await write(size + 9_000n, 1)
   await agent('two')()
   expect(last().line).not.toBe(line)
+})
+
+test('services that are replaced while PostgreSQL runs on, as by a rollback, are archived with their image and their files of now', async () => {
+  const { write, agent, lastRequest, replace } = await aBox()
+  const store = agent()
+  const facts = async () => {
+    const [spool = ''] = lastRequest().paths
+    return JSON.parse(await readFile(join(spool, 'facts.json'), 'utf8'))
+  }
+  await write(size + 5_000n, 1)
+  await store()
+  expect(lastRequest().paths.some((path) => path.endsWith('/synapse'))).toBe(true)
+  replace('synapse', 'restored')
+  await write(size + 9_000n, 1)
+  await store()
+  expect(lastRequest().paths.filter((path) => /synapse|restored/.test(path))).toEqual([expect.stringMatching(/\/restored$/)])
+  expect((await facts()).images.synapse.image).toBe('restored:1')
 })

@@ -1,0 +1,50 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { readFacts } from '../../../src/agent/archive/facts.ts'
+import { assertOnlyFiles } from '../../../src/agent/boxes/index.ts'
+
+// The archive of a compromised host leads to no file of the host that recovers it.
+
+async function aFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'tenantry-foreign-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+const facts = (inside: string) => ({
+  ...{ format: 1, slug: 'north', boxId: 'box_1', images: {}, migrationsHead: '1' },
+  installed: { synapse: '1', postgres: '15', minio: '1', migrationsHead: '1' },
+  box: { chatDomain: 'north.test', ports: null, project: 'north', composeFile: '/b/compose.yaml', managed: true, ownershipEpoch: 1 },
+  paths: { boxFolder: '/b', data: [], database: '/v/data' },
+  postgres: { image: 'postgres:15', environment: {}, target: '/data', inside, owner: { uid: 1, gid: 1, mode: 0o700 } },
+})
+
+test.each([
+  ['', true],
+  ['pgdata/15', true],
+  ['../../etc', false],
+  ['a/../../etc', false],
+  ['/etc', false],
+])('the data folder %j is below its volume: %s', async (inside, isGood) => {
+  const folder = await aFolder()
+  await writeFile(join(folder, 'facts.json'), JSON.stringify(facts(inside)))
+  const read = readFacts(folder).then(
+    () => true,
+    (error) => error.code !== 'RESTORE_FAILED',
+  )
+  expect(await read).toBe(isGood)
+})
+
+test('a link is refused, however deep it is and whatever it names', async () => {
+  const folder = await aFolder()
+  await mkdir(join(folder, 'base', '1'), { recursive: true })
+  await writeFile(join(folder, 'base', '1', '112'), 'rows')
+  await expect(assertOnlyFiles(folder)).resolves.toBeUndefined()
+  await symlink('112', join(folder, 'base', '1', '113'))
+  await expect(assertOnlyFiles(folder)).rejects.toMatchObject({
+    code: 'FOLDER_UNSAFE',
+    message: expect.stringContaining('base/1/113 is a symbolic link'),
+  })
+})
