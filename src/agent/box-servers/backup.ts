@@ -37,16 +37,16 @@ export async function beginBackup({ engine, box }: EngineBox, name: string, sign
   const view = await inspectBox(engine, box)
   const session = openSession({ engine, view, login: asSuperuser(await databaseLogin(engine, view, signal)), signal })
   try {
-    const [fromLsn, segment] = (await session.ask(startSql(name))).split(' ')
+    const [fromLsn, segment] = (await session.ask(startSql(name), checkpointMs)).split(' ')
     if (fromLsn === undefined || segment === undefined) throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${box.slug} began no backup`)
     return {
       ...{ fromLsn, segment },
       finishCopy: async () => {
-        const [label = '', mapped] = (await session.ask(finishSql)).split(' ')
+        const [label = '', mapped] = (await session.ask(finishSql, checkpointMs)).split(' ')
         if (mapped !== '0') throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${box.slug} has tablespaces, which no copy includes`)
         return Buffer.from(label, 'hex').toString('utf8')
       },
-      switchLog: () => session.ask(switchSql),
+      switchLog: () => session.ask(switchSql, checkpointMs),
       end: session.end,
     }
   } catch (error) {
@@ -94,8 +94,14 @@ export async function holdLog({ engine, box }: EngineBox, name: string, signal: 
   }
 }
 
-/** A session that answers one line to each question, one question after the other. */
-function openSession(run: SqlRun & Readonly<{ signal: AbortSignal }>) {
+/** A checkpoint may write for minutes. */
+const checkpointMs = 10 * 60_000
+/** A database that hangs must not hold up those of other boxes. */
+const questionMs = 60_000
+const endMs = 10_000
+
+/** A session that answers one line to each question, one question after the other. A question without an answer in time ends it. */
+export function openSession(run: SqlRun & Readonly<{ signal: AbortSignal }>) {
   const stdin = new PassThrough()
   stdin.on('error', () => undefined) // the session reports its end
   const over = new AbortController()
@@ -105,16 +111,20 @@ function openSession(run: SqlRun & Readonly<{ signal: AbortSignal }>) {
   died.catch(() => undefined)
   let isAsking = false
   let before: Promise<unknown> = Promise.resolve()
-  const askNow = async (sql: string): Promise<string> => {
+  const askNow = async (sql: string, limitMs: number): Promise<string> => {
     isAsking = true
     stdin.write(sql)
-    const answer = await Promise.race([answers.next(), died])
+    const answer = await orLate(Promise.race([answers.next(), died]), limitMs)
+    if (answer === late) {
+      over.abort('late')
+      throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${run.view.box.slug} did not answer for ${limitMs / 1000} s`)
+    }
     isAsking = false
     return answer
   }
   return {
-    ask: (sql: string): Promise<string> => {
-      const asked = before.then(() => askNow(sql))
+    ask: (sql: string, limitMs = questionMs): Promise<string> => {
+      const asked = before.then(() => askNow(sql, limitMs))
       before = asked.catch(() => undefined)
       return asked
     },
@@ -122,8 +132,26 @@ function openSession(run: SqlRun & Readonly<{ signal: AbortSignal }>) {
       stdin.end()
       // A session that waits for a checkpoint does not notice the end of its input.
       if (isAsking) over.abort('ended')
-      await session.catch(() => undefined)
+      const ended = session.catch(() => undefined)
+      if ((await orLate(ended, endMs)) !== late) return
+      over.abort('late')
+      await orLate(ended, endMs)
     },
+  }
+}
+
+const late: unique symbol = Symbol('late')
+
+/** By the time of the machine: the database is outside of the agent. */
+async function orLate<Value>(work: Promise<Value>, ms: number): Promise<Value | typeof late> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<typeof late>((resolve) => {
+    timer = setTimeout(() => resolve(late), ms)
+  })
+  try {
+    return await Promise.race([work, limit])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
