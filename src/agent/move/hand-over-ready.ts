@@ -1,5 +1,5 @@
 import { type BoxCommandPayload, type InstalledVersions, Service } from '../../core/boxes/index.ts'
-import { plural, problem } from '../../core/kit/index.ts'
+import { isProblem, plural, problem } from '../../core/kit/index.ts'
 import { prepareRepository, type Reserved, reserveDiskSpace, type SpaceOwner, spaceForDump, volumeBytes } from '../backup/index.ts'
 import { assertNoOtherDatabases, assertSafeFolder, extraServicesOf, readCompose, reportVersions, waitUntil } from '../boxes/index.ts'
 import { readComposeText } from '../change/index.ts'
@@ -47,7 +47,7 @@ export async function prepareHandOver(run: HandOverRun): Promise<Ready> {
 const firstDown = (containers: readonly ContainerState[]): Service | undefined =>
   Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
 
-/** A removal needs no health and no template. Only a box that is whole must have its last snapshot. */
+/** A removal needs no health and no template. Only a box that is whole must have its last snapshot; a store that is away is no fault of the box. */
 export async function prepareRemoval(run: HandOverRun): Promise<Ready> {
   const { deps, box } = run
   const containers = await deps.engine.containers(box.project)
@@ -58,7 +58,7 @@ export async function prepareRemoval(run: HandOverRun): Promise<Ready> {
     return { ...(await prepareSnapshot(run, containers)), isBroken }
   } catch (error) {
     run.context.signal.throwIfAborted()
-    if (!isBroken) throw error
+    if (!isBroken || isProblem(error, 'SNAPSHOT_STORE_UNAVAILABLE')) throw error
     return { room: [], images: {}, installed: unknownVersions, isBroken, noSnapshot: (error as Error).message }
   }
 }

@@ -6,7 +6,7 @@ import {
   handOverSaga,
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
-import { isoNow } from '../../core/kit/index.ts'
+import { isoNow, isProblem } from '../../core/kit/index.ts'
 import { clearDump, reportWaiting, repositoryOnce, restoreReservation, takeBoxSnapshot } from '../backup/index.ts'
 import {
   assertManaged,
@@ -113,7 +113,7 @@ async function snapshot({ deps, context, box, repository }: Run, { signal, resul
   }
   return take().catch((error: Error) => {
     signal.throwIfAborted()
-    if (!isBroken) throw error
+    if (!isBroken || isProblem(error, 'SNAPSHOT_STORE_UNAVAILABLE')) throw error
     return { noSnapshot: error.message }
   })
 }

@@ -1,6 +1,6 @@
 import { lchown, lstat, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
-import { maxKeptFiles } from '../../core/boxes/index.ts'
+import { extraFileName, maxKeptFiles } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { syncFolder, writeFileAtomic } from '../../node/index.ts'
 import { assertNoLinks } from '../boxes/index.ts'
@@ -72,9 +72,9 @@ async function filesBelow(folder: string): Promise<string[]> {
     .sort()
 }
 
-/** Excludes the compose file and its backups, the fence, and candidate files. */
+/** Excludes the compose files and their backups, the fence, and candidate files. The services of the extra file are those of now, as the ports are. */
 const isExchanged = ({ composeFile }: Project, path: string): boolean =>
-  !(path.startsWith(basename(composeFile)) || path.startsWith('edge/fence/') || path.startsWith('.compose.'))
+  path !== extraFileName && !(path.startsWith(basename(composeFile)) || path.startsWith('edge/fence/') || path.startsWith('.compose.'))
 
 /** Copies the files of a box into a folder, once: a copy that exists is complete and of the former box. */
 async function copyFormerFiles(project: Project, into: string): Promise<void> {

@@ -47,6 +47,13 @@ test('a box that is whole keeps serving where its last snapshot fails: its data 
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('stored')
 })
 
+test('a box that is not whole is not removed either while the store is away: its data may be all there', async () => {
+  const two = await twoHosts()
+  await moving(two.clock, () => two.old.host.engine.stop(two.box.project, ['synapse']), 5_000)
+  two.old.host.inject({ kind: 'store-down' })
+  await expect(stopIt(two)).rejects.toMatchObject({ code: 'SNAPSHOT_STORE_UNAVAILABLE' })
+})
+
 test('a box that a failed command left fenced is removed behind that fence, and with services of its owner', async () => {
   const two = await twoHosts()
   const { old, box } = two
