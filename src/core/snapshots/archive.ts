@@ -112,7 +112,8 @@ const dayMs = 24 * 60 * 60_000
 
 /**
  * The parts that no moment of the last days needs: log that a later part has as well, bases that a newer one replaces, and all log before the
- * oldest base that is kept. Every moment of these days that could be restored before can be restored after.
+ * oldest base that is kept. Every moment of these days that could be restored before can be restored after, with the files of a later time of the
+ * same window.
  */
 export function expiredParts(parts: readonly ArchivePart[], { days, now }: ArchiveRule): string[] {
   const since = new Date(Date.parse(now) - days * dayMs).toISOString()
