@@ -7,8 +7,8 @@ import { logRedactor } from './redact-logs.ts'
 
 type Deps = Readonly<{ clock: Clock; engine: ContainerEngine; boxes: LocalBoxes }>
 
-/** Lines are sent together, at most this often. */
-const paceMs = 1_000
+/** Lines are sent together, at most this often: each call costs more than the lines that it has. */
+const paceMs = 1_500
 /** Without lines an empty batch asks whether the follower is still there. */
 const keepAliveMs = 3_000
 /** A follower that takes nothing for this time is gone. */
