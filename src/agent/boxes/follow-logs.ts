@@ -108,17 +108,18 @@ async function sendAll(
   pending: PendingLines,
   { sendLines, signal }: Pick<CommandContext, 'sendLines' | 'signal'>,
 ): Promise<void> {
-  let sentMs = Number.NEGATIVE_INFINITY
+  let [sentMs, sentLinesMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   let acceptedMs = clock.monotonicMs()
   while (!signal.aborted) {
     const nowMs = clock.monotonicMs()
-    const untilMs = sentMs + (pending.isEmpty ? keepAliveMs : paceMs)
+    const untilMs = pending.isEmpty ? sentMs + keepAliveMs : sentLinesMs + paceMs
     if (nowMs < untilMs) {
       if (pending.isEmpty) await pending.added.wait(clock, untilMs - nowMs, signal)
       else await clock.sleep(untilMs - nowMs, signal)
       continue
     }
     sentMs = nowMs
+    if (!pending.isEmpty) sentLinesMs = nowMs
     const { batch, back } = pending.take()
     const answer = await sendLines(batch)
     if (answer === 'ended') return
