@@ -9,6 +9,8 @@ type Deps = Readonly<{ clock: Clock; engine: ContainerEngine; boxes: LocalBoxes 
 
 /** Lines are sent together, at most this often: each call costs more than the lines that it has. */
 const paceMs = 1_500
+/** Lines of several services arrive in any order; in one batch they are sorted. */
+const gatherMs = 100
 /** Without lines an empty batch asks whether the follower is still there. */
 const keepAliveMs = 3_000
 /** A follower that takes nothing for this time is gone. */
@@ -114,8 +116,10 @@ async function sendAll(
     const nowMs = clock.monotonicMs()
     const untilMs = pending.isEmpty ? sentMs + keepAliveMs : sentLinesMs + paceMs
     if (nowMs < untilMs) {
-      if (pending.isEmpty) await pending.added.wait(clock, untilMs - nowMs, signal)
-      else await clock.sleep(untilMs - nowMs, signal)
+      if (pending.isEmpty) {
+        await pending.added.wait(clock, untilMs - nowMs, signal)
+        await clock.sleep(gatherMs, signal)
+      } else await clock.sleep(untilMs - nowMs, signal)
       continue
     }
     sentMs = nowMs
