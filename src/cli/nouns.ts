@@ -5,7 +5,7 @@ type Load<Loaded> = () => Promise<Loaded>
 
 /** Every noun with its verbs in the order of the first page. A feature is loaded only when its noun was typed. */
 const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
-  ['hosts', 'invite list show revoke registries platform', async () => (await import('./hosts/index.ts')).hosts],
+  ['hosts', 'invite list show revoke registries platform upgrade', async () => (await import('./hosts/index.ts')).hosts],
   [
     'tenants',
     'list show create update window billing suspend resume export delete',

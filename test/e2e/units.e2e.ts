@@ -101,6 +101,19 @@ test('a box is updated and the daemon restarted meanwhile; with a restore the bi
   expect(await sh(`stat --format %a ${media}/shared`)).toBe('2775')
 })
 
+test('its agent is upgraded from outside: the new one has checked the box before the command ends', async () => {
+  await sh(`mkdir /opt/next; cp -a /opt/tenantry/{bin,config,deploy,dist} /opt/next/; ln -s /opt/tenantry/node_modules /opt/next/
+    sed 's/"version": "[^"]*"/"version": "9.9.9"/' /opt/tenantry/package.json > /opt/next/package.json`)
+  const install = 'ln -sf /opt/next/bin/$PROGRAM.js /usr/bin/$PROGRAM; systemctl restart $PROGRAM'.replaceAll('$PROGRAM', 'tenantry-agent')
+  const upgrade = `tenantry hosts upgrade --to 9.9.9 --yes --run 'test "$HOST" = host-1; ${install}'`
+  const upgraded = await json<{ hosts: object[] }>(upgrade)
+  expect(upgraded.hosts).toMatchObject([{ host: 'host-1', state: 'upgraded' }])
+  const { agentVersion, resources } = await json<{ agentVersion: string; resources: object }>('tenantry hosts show host-1')
+  expect(agentVersion).toMatch(/^9\.9\.9\+/)
+  expect(resources).toMatchObject({ boxes: 1, checkedAt: expect.any(String) })
+  expect((await json<{ hosts: object[] }>(upgrade)).hosts).toMatchObject([{ host: 'host-1', state: 'up_to_date' }])
+})
+
 test('a killed agent restarts, ends its processes in containers and continues; a stop during a command drains', async () => {
   const psql = 'docker exec box-linden-postgres-1 psql --username postgres --quiet --tuples-only --no-align'
   // Until it is resumed, the database cannot be read to its end.

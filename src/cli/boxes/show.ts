@@ -37,11 +37,16 @@ async function idOf(api: Context['api'], slug: string): Promise<string> {
 }
 
 /** Reads all boxes, page by page. */
-export async function listAllBoxes({ api }: Pick<Context, 'api'>): Promise<BoxRow[]> {
+export const listAllBoxes = (context: Pick<Context, 'api'>): Promise<BoxRow[]> => pages(context, {})
+
+/** Reads all boxes of a host. */
+export const listBoxesOf = (context: Pick<Context, 'api'>, host: string): Promise<BoxRow[]> => pages(context, { host })
+
+async function pages({ api }: Pick<Context, 'api'>, of: Readonly<{ host?: string }>): Promise<BoxRow[]> {
   const boxes: BoxRow[] = []
   let cursor: string | undefined
   do {
-    const page = await api.boxes.listBoxes({ query: { limit: 200, ...(cursor ? { cursor } : {}) } })
+    const page = await api.boxes.listBoxes({ query: { limit: 200, ...of, ...(cursor ? { cursor } : {}) } })
     boxes.push(...page.boxes)
     cursor = page.nextCursor ?? undefined
   } while (cursor)

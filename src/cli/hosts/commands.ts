@@ -24,12 +24,12 @@ export const list = command('list', 'List hosts with their status', {
 })
 
 export const show = command('show <name>', 'Show a host: status, agent, engine, resources', {
-  run: (context, { name }) => shown(context, name),
+  run: (context, { name }) => shownHost(context, name),
   view: hostView,
 })
 
 /** A name that is a word of the API's paths is read from the list; new hosts cannot have one. */
-async function shown({ api }: Context, name: string): Promise<HostView> {
+export async function shownHost({ api }: Pick<Context, 'api'>, name: string): Promise<HostView> {
   if (!isHostPathWord(name)) return api.hosts.showHost({ params: { name } })
   const { hosts } = await api.hosts.listHosts()
   const found = hosts.find((host) => host.name === name)
@@ -41,7 +41,7 @@ export const revoke = command('revoke <name>', 'Revoke the agent of a host; its 
   options: { reason: required(text('--reason <text>', 'reason for the audit log')) },
   run: async (context, { name, reason }) => {
     const question = `Revoke the agent of ${name}? Its boxes keep running, but cannot be updated or restored until it enrols again.`
-    await assertConfirmedOf(context, question, () => shown(context, name))
+    await assertConfirmedOf(context, question, () => shownHost(context, name))
     return context.api.hosts.revokeHost({ params: { name }, body: { reason } })
   },
   view: hostView,

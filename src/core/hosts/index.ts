@@ -8,6 +8,7 @@ export {
   type HeldCommand,
   type LeasedCommand,
 } from './agent-contract.ts'
+export { type HostBefore, planAgentUpgrade, upgradeLack } from './agent-upgrade.ts'
 export { ArchiveOrder, ArchiveOrders, ArchiveReport } from './archive-exchange.ts'
 export { addSteps, type CommandError, type CommandStatus, type CommandView, type FirstReport, isFinal } from './command.ts'
 export { type HostView, hostsContract } from './contract.ts'

@@ -10,7 +10,7 @@ import { aHost } from '../../support/records.ts'
 
 /** The nouns and verbs that scripts rely on. */
 const promised = {
-  hosts: 'invite list show revoke registries platform',
+  hosts: 'invite list show revoke registries platform upgrade',
   tenants: 'list show create update window billing suspend resume export delete',
   users: 'list show create update roles disable enable erase reset-password sessions end-session import',
   boxes:
