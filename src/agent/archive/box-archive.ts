@@ -272,7 +272,7 @@ async function beginLine({ random }: ArchiveDeps, spool: Spool, { log, server, v
 
 type Kept = Readonly<{ server: Opened['server']; flushed: bigint; stored: bigint }>
 
-/** Of the disk of the database, where its log waits for the store and for a base. */
+/** The disk of the database keeps this free: its log waits there for the store and for a base. */
 const databaseReserveBytes = 4 * reserveBytes
 
 /** Ends the archive rather than fill a disk: the log goes, and a new line begins once the store answers again. */

@@ -123,12 +123,12 @@ type Proof = Readonly<{ name: string; version: string; before: HostBefore; notif
 async function untilProven(context: Context, proof: Proof, timeoutMs: number): Promise<string | undefined> {
   const { clock, signal } = context
   const startMs = clock.monotonicMs()
-  for (let told: string | undefined; ; ) {
+  for (let reported: string | undefined; ; ) {
     signal.throwIfAborted()
     const lack = await lackOf(context, proof)
     if (lack === undefined || clock.monotonicMs() - startMs >= timeoutMs) return lack
-    if (lack !== told) proof.notify(lack)
-    told = lack
+    if (lack !== reported) proof.notify(lack)
+    reported = lack
     await clock.sleep(pollMs, signal)
   }
 }

@@ -48,7 +48,7 @@ type Seen = Readonly<{
 }>
 
 /**
- * What a host still lacks of a proven upgrade; undefined when its agent has the version, has checked every box since it started, and each box that
+ * Returns what a host still lacks of a proven upgrade: undefined when its agent has the version, has checked every box since it started, and each box that
  * served before serves again.
  */
 export function upgradeLack({ host, boxes }: Seen, before: HostBefore, version: string): string | undefined {

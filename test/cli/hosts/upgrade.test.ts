@@ -103,7 +103,7 @@ test('a daemon that restarts meanwhile is asked again', async () => {
   const { options, run, ran } = await fleet()
   let calls = 0
   const key = 'GET /api/admin/v1/hosts/host-2'
-  const host = (options.answers as Record<string, () => unknown>)[key] as () => unknown
+  const host = (options.answers as Record<string, unknown>)[key] as () => unknown
   const answer = () => (++calls === 2 ? problemAnswer(503, { code: 'UNAVAILABLE', message: 'restarts' } as never) : host())
   const answers = { ...options.answers, [key]: answer }
   const { exit } = await tenantry(['hosts', 'upgrade', '--to', '0.2.1', '--yes', '--host', 'host-2', '--run', run], { ...options, answers })
