@@ -177,8 +177,9 @@ onBothDialects('login by the company account', (fresh) => {
   })
 
   test.each([
-    ['an address', numbered(20, () => '198.51.100.1'), '198.51.100.1', '198.51.100.2'],
-    ['an IPv6 network', numbered(20, (n) => `2001:db8::${n + 1}`), '2001:db8::ffff', '2001:db8:0:1::1'],
+    ['an address', numbered(20, () => '198.51.100.1'), '198.51.100.1', '198.51.101.1'],
+    ['a network', numbered(20, (n) => `198.51.100.${n}`), '198.51.100.200', '198.51.101.1'],
+    ['an IPv6 network', numbered(20, (n) => `2001:db8:0:${n + 1}::1`), '2001:db8:0:ff::1', '2001:db8:1::1'],
   ])('one stranger takes no place of others: of %s at most 20 wait', async (_, waiting, own, other) => {
     const { deps } = await aCompany(await fresh())
     await strangers(deps.db, deps.clock, waiting)
