@@ -117,6 +117,26 @@ onBothDialects('login by the company account', (fresh) => {
     expect((await comes({ ...anna, groups: ['staff'] })).opened.account.role).toBe('viewer')
   })
 
+  test('a lower role holds although it lacks the second factor that it needs; a higher one does not', async () => {
+    const { deps, world, comes, audit } = await aCompany(await fresh(), { totpRequired: true })
+    const { cookie } = await comes({ ...anna, groups: ['tenantry-admins'], amr: ['mfa'] })
+    const own = { 'x-tenantry-console': '1', 'sec-fetch-site': 'same-origin', host: new URL(deps.baseUrl).host }
+    const headers = { ...own, cookie: deps.console.cookie(cookie).split(';')[0] ?? '' }
+    const authenticate = authenticateConsole(deps)
+    const { token } = await createToken(deps, (await authenticate(headers, {})) as AdminActor, { name: 'ci', role: 'operator', days: 9 })
+    const refused = { code: 'FORBIDDEN', message: expect.stringContaining('role operator needs a second factor') }
+    await expect(comes()).rejects.toMatchObject(refused)
+    expect(await authenticate(headers, {})).toMatchObject({ role: 'operator' })
+    expect(await world.authenticate(`Bearer ${token}`)).toMatchObject({ role: 'operator' })
+    const lowered = { action: 'account.role-changed', actor: 'system:login-provider', subject: 'anna@school.example' }
+    expect((await audit()).at(-1)).toEqual(lowered)
+    const before = await audit()
+    await expect(comes()).rejects.toMatchObject(refused)
+    await expect(comes({ ...anna, groups: ['tenantry-admins'] })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    expect(await audit()).toEqual(before)
+    expect(await authenticate(headers, {})).toMatchObject({ role: 'operator' })
+  })
+
   test('a disabled account stays out; its role and password are not set here', async () => {
     const { deps, world, comes } = await aCompany(await fresh())
     const { account } = (await comes()).opened
