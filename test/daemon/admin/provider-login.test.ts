@@ -290,7 +290,9 @@ describe('answers of a provider', () => {
     await expect(finish(query, other.cookie)).rejects.toMatchObject(failed)
     await expect(finish(query, undefined)).rejects.toMatchObject(failed)
     await expect(finish(query, 'forged')).rejects.toMatchObject(failed)
-    await expect(finish(query.replace(encodeURIComponent(op.url), 'https://other.example'), mine.cookie)).rejects.toMatchObject(failed)
+    const foreign = await begin()
+    const answer = op.logIn(foreign.address, anna).replace(encodeURIComponent(op.url), 'https://other.example')
+    await expect(finish(answer, foreign.cookie)).rejects.toMatchObject(failed)
     await finish(query, mine.cookie)
     await expect(finish(query, mine.cookie)).rejects.toMatchObject(failed)
     const refusal = new URLSearchParams({
@@ -306,6 +308,16 @@ describe('answers of a provider', () => {
     await world.clock.advance(10 * 60_000)
     await expect(finish(late, other.cookie)).rejects.toMatchObject(failed)
     expect(await deps.db.selectFrom('admin_sessions').select('id').execute()).toHaveLength(1)
+  })
+
+  test('an attempt is answered once: a further code of it is not exchanged', async () => {
+    const { begin, finish } = await company()
+    const { address: asked, cookie } = await begin()
+    const forged = new URLSearchParams(op.logIn(asked, anna))
+    forged.set('code', 'guessed')
+    await expect(finish(forged.toString(), cookie)).rejects.toMatchObject({ code: 'LOGIN_FAILED' })
+    const answered = { code: 'LOGIN_FAILED', message: expect.stringContaining('answered already') }
+    await expect(finish(op.logIn(asked, anna), cookie)).rejects.toMatchObject(answered)
   })
 
   test('a key that it does not publish signs nothing; one that it changed to does', async () => {
