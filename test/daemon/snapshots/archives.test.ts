@@ -137,6 +137,21 @@ onBothDialects('archives', (fresh) => {
       expect((await answer('tenant-box.recover', taken('r', { tier: 'recovered' }))).payload).toMatchObject({ to: null })
     })
 
+    test('is refused while another one is open', async () => {
+      const { api, answer, taken, open, db } = await archived()
+      const recover = () => refused(api.recoverBox({ ...north, body: { to: 'latest' } }))
+      const outcomes = (await Promise.all([recover(), recover()])).sort()
+      expect(outcomes).toEqual([expect.stringMatching(/^CONFLICT: a moment of north is being recovered\. fix: follow it: /), 'done'])
+      expect(await open()).toHaveLength(1)
+      await answer('tenant-box.recover', taken('r', { tier: 'recovered' }))
+      expect(await recover()).toBe('done')
+      // One on a host that is lost keeps no one from another host.
+      await db.updateTable('hosts').set({ last_seen_at: '2020-01-01T00:00:00.000Z' }).where('name', '=', 'host-1').execute()
+      const elsewhere = () => refused(api.recoverBox({ ...north, body: { to: 'latest', host: 'host-2' } }))
+      expect(await elsewhere()).toBe('done')
+      expect(await elsewhere()).toMatch(/^CONFLICT: a moment of north/)
+    })
+
     test('of a moment that the archive lacks is refused with those that it has', async () => {
       const { api, begun, ended, open } = await archived()
       const text = (iso: string) => iso.replace('T', ' ').replace(/\.\d+Z$/, 'Z')
