@@ -73,7 +73,12 @@ describe('a later round that nothing changed for announces no other time', () =>
   // The clocks of Berlin skip two to three o'clock on 29 March.
   const moments = Array.from({ length: 24 }, (_, n) => Date.parse('2026-03-15T22:59:40.000Z') + n * 29 * 60 * minuteMs)
 
-  test.each(windows.flatMap((window) => [{ window, changes: {} }, { window, changes: bake }]))('%o', ({ window, changes }) => {
+  test.each(
+    windows.flatMap((window) => [
+      { window, changes: {} },
+      { window, changes: bake },
+    ]),
+  )('%o', ({ window, changes }) => {
     const box = { window: { window, timeZone: 'Europe/Berlin' } }
     for (const ms of moments) {
       const [one, other] = [ms, ms + 10_000].map((at) => begins(changes, box, new Date(at).toISOString()))

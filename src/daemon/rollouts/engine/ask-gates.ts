@@ -25,7 +25,8 @@ export async function askGates(deps: Deps, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
     await askRollout(deps, rollout, signal).catch((error: unknown) => {
       // Questions end with the daemon, and are asked by the next one.
-      if (!signal.aborted) deps.log.error({ rolloutId: rollout.id, err: error }, 'the gates of a rollout could not be asked, which is retried')
+      if (!signal.aborted)
+        deps.log.error({ rolloutId: rollout.id, err: error }, 'the gates of a rollout could not be asked, which is retried')
     })
   }
 }
