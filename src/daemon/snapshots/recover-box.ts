@@ -90,7 +90,7 @@ export async function recoverBox(deps: SnapshotsDeps, actor: Actor, { slug, to, 
 /** A drill does not count, and neither does one that waits on a host that is lost. */
 async function assertNoneOpen(deps: SnapshotsDeps, tx: Tx, { id, slug }: BoxRecord): Promise<void> {
   for (const command of await openCommandsOfKind(tx, id, 'tenant-box.recover')) {
-    if ((command.payload as Payload).isDrill || (await readHost(deps, tx, command.hostId))?.status !== 'online') continue
+    if ((command.payload as Payload).isDrill || (await readHost(deps, tx, command.hostId as HostId))?.status !== 'online') continue
     throw problem(
       'CONFLICT',
       `a moment of ${slug} is being recovered. fix: follow it: \`tenantry boxes follow ${slug} --command ${command.id}\``,
