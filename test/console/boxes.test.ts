@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { QueryClient, QueryObserver } from '@tanstack/react-query'
+import { describe, expect, test, vi } from 'vitest'
+import { askedOnce, presentAnswer } from '../../src/console/boxes/asked-once.ts'
 import { adoptCommand, importCommand, moveCommand, removeCommand, whyNotMoved } from '../../src/console/boxes/commands.ts'
 import { sizeChart } from '../../src/console/boxes/size-lines.ts'
 import type { BoxSizes } from '../../src/core/boxes/index.ts'
@@ -67,4 +69,31 @@ test('a box that is not ready, or only observed, is not moved', () => {
   expect(whyNotMoved({ live: false, managed: false })).toBe('The box is not ready yet.')
   expect(whyNotMoved({ live: true, managed: false })).toBe('The box is only observed. Import it first.')
   expect(whyNotMoved({ live: true, managed: true })).toBeUndefined()
+})
+
+describe('a question that a dialog asks the agent', () => {
+  const dialog = (client: QueryClient, queryFn: () => Promise<string>) => {
+    const observer = new QueryObserver(client, { queryKey: ['asked'], queryFn, retry: false, ...askedOnce })
+    return { observer, close: observer.subscribe(() => undefined), answer: () => presentAnswer(observer.getCurrentResult()) }
+  }
+
+  test('is asked anew by each dialog, whose button waits for the new answer', async () => {
+    const client = new QueryClient()
+    const first = dialog(client, async () => 'old')
+    await vi.waitUntil(() => first.answer() === 'old')
+    first.close()
+    let reply: (text: string) => void = () => undefined
+    const second = dialog(client, () => new Promise((resolve) => (reply = resolve)))
+    await vi.waitUntil(() => second.observer.getCurrentResult().isFetching)
+    expect(second.answer()).toBeUndefined()
+    reply('new')
+    await vi.waitUntil(() => second.answer() === 'new')
+    second.close()
+  })
+
+  test('has no answer while it is asked again, nor after a failure', () => {
+    expect(presentAnswer({ data: 'old', isFetching: true, error: null })).toBeUndefined()
+    expect(presentAnswer({ data: 'old', isFetching: false, error: new Error('away') })).toBeUndefined()
+    expect(presentAnswer({ data: 'old', isFetching: false, error: null })).toBe('old')
+  })
 })

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type BoxImport, lifecycleQuestions, writtenText } from '../../core/boxes/index.ts'
 import { ActionDialog, api, Button, Check, Loading, ProblemView, queryClient, quoted, useMay } from '../kit/index.ts'
+import { presentAnswer } from './asked-once.ts'
 import { importStateQuery } from './queries.ts'
 import { words } from './words.ts'
 
@@ -31,14 +32,14 @@ type InDialog = OfImport & Readonly<{ onClose(): void }>
 
 /** The agent reads it once, when the dialog opens. */
 function useImportState({ slug, one }: OfImport) {
-  const state = useQuery(importStateQuery(slug, one.importId))
-  return { state: state.data, view: <StateOf query={state} /> }
+  const query = useQuery(importStateQuery(slug, one.importId))
+  return { state: presentAnswer(query), view: <StateOf query={query} /> }
 }
 
-const StateOf = ({ query }: Readonly<{ query: { isPending: boolean; error: Error | null; refetch(): unknown } }>) => (
+const StateOf = ({ query }: Readonly<{ query: { isFetching: boolean; error: Error | null; refetch(): unknown } }>) => (
   <>
-    {query.isPending && <Loading rows={1} label={words.readingStack} />}
-    {query.error && <ProblemView error={query.error} onRetry={() => void query.refetch()} />}
+    {query.isFetching && <Loading rows={1} label={words.readingStack} />}
+    {!query.isFetching && query.error && <ProblemView error={query.error} onRetry={() => void query.refetch()} />}
   </>
 )
 

@@ -1,5 +1,6 @@
 import type { BoxCommandResult, BoxRow } from '../../core/boxes/index.ts'
 import { allPages, api, type PaletteEntry, queryClient, roleFor } from '../kit/index.ts'
+import { askedOnce } from './asked-once.ts'
 import { awaitCommand } from './await-command.ts'
 import type { MoveTarget } from './commands.ts'
 import { type BoxEvent, historyLimit, historyOf } from './history.ts'
@@ -34,15 +35,14 @@ export const movePlanQuery = (slug: string, body: MoveTarget) => ({
   refetchInterval: false as const,
 })
 
-/** Asks the agent once: its answer is a command of its own. */
+/** Asks the agent once for each dialog: its answer is a command of its own, and an old one counts for nothing. */
 export const importStateQuery = (slug: string, importId: string) => ({
   queryKey: ['box-import-state', slug, importId],
   queryFn: async () => {
     const { commandId } = await api.boxes.readImport({ params: { slug } })
     return (await awaitCommand(commandId)) as BoxCommandResult<'tenant-box.import_state'>
   },
-  refetchInterval: false as const,
-  staleTime: 0,
+  ...askedOnce,
 })
 
 export const snapshotsQuery = (slug: string) =>

@@ -1,7 +1,8 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Language } from '../../core/kit/index.ts'
-import { api, Button, KeyValues, PageHeader, Section, Status, type Theme, themes, useTheme } from '../kit/index.ts'
+import { api, Button, KeyValues, PageHeader, ProblemView, Section, Status, type Theme, themes, useAttempt, useTheme } from '../kit/index.ts'
+import { closed } from './closed.ts'
 import { NewPassword } from './new-password.tsx'
 import { Select, useRoleTitles } from './parts.tsx'
 import { queryClient, useSession } from './queries.ts'
@@ -15,14 +16,24 @@ export function Page() {
   const [theme, setTheme] = useTheme()
   const [isChanged, setChanged] = useState(false)
   const { account } = words
-  const logOut = async () => {
-    await api.school.closeSchool().catch(() => undefined)
-    await navigate({ to: '/login' })
-    queryClient.clear()
-  }
+  const { busy, error, attempt } = useAttempt()
+  const logOut = () =>
+    attempt(async () => {
+      await closed(api.school.closeSchool())
+      await navigate({ to: '/login' })
+      queryClient.clear()
+    })
   return (
     <>
-      <PageHeader title={user.displayName ?? user.username} actions={<Button onPress={() => void logOut()}>{account.logout}</Button>} />
+      <PageHeader
+        title={user.displayName ?? user.username}
+        actions={
+          <Button onPress={logOut} isDisabled={busy}>
+            {account.logout}
+          </Button>
+        }
+      />
+      {error !== undefined && <ProblemView error={error} />}
       <KeyValues
         facts={[
           [account.user, user.username],

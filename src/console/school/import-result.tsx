@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react'
-import type { ImportLine, ImportOutcome, ImportReport } from '../../core/users/index.ts'
+import type { ImportLine, ImportOutcome } from '../../core/users/index.ts'
 import { Button, Section, Status, type Tone } from '../kit/index.ts'
 import { download } from './download.ts'
+import type { Part } from './import-parts.ts'
 import { passwordsFile, reportFile, shownLines } from './import-report.ts'
 import { germanReason } from './words/de-reasons.ts'
 import { useLanguage, useWords } from './words.tsx'
@@ -16,14 +17,18 @@ const csv = 'text/csv;charset=utf-8'
 /** Without it a spreadsheet takes the letters for those of an old encoding. */
 const byteOrderMark = '\ufeff'
 
-type Shown = Readonly<{ report: ImportReport & Readonly<{ encoding?: string | null }>; children: ReactNode }>
+type Shown = Readonly<{ report: Part; onSave(): void; children: ReactNode }>
 
 /** The report of an import: its counts, its passwords, and each line with its reason. */
-export function ImportResult({ report, children }: Shown) {
+export function ImportResult({ report, onSave, children }: Shown) {
   const { import: words } = useWords()
   const { dryRun, counts, notes, passwords, stopped, encoding, lines } = report
   const many = Object.keys(passwords).length
   const shown = shownLines(lines, maxShown)
+  const savePasswords = () => {
+    download('passwords.csv', byteOrderMark + passwordsFile(report), csv)
+    onSave()
+  }
   return (
     <>
       <Section title={dryRun ? words.checked : words.done} aside={dryRun ? words.checkedHint : undefined}>
@@ -55,7 +60,7 @@ export function ImportResult({ report, children }: Shown) {
         <Section title={words.passwords(many)}>
           <p>{words.passwordsHint}</p>
           <p className="page-actions">
-            <Button look="primary" onPress={() => download('passwords.csv', byteOrderMark + passwordsFile(report), csv)}>
+            <Button look="primary" onPress={savePasswords}>
               {words.downloadPasswords}
             </Button>
           </p>

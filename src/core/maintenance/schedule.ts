@@ -1,6 +1,6 @@
 import type { ActionStatus, Phase, RolloutState } from '../rollouts/index.ts'
 import { isInFlight, phaseOf, phaseOrder, updateNeedsMs } from '../rollouts/index.ts'
-import { asTimes, type WindowCalendar, type ZonedWindow } from '../wall-clock/index.ts'
+import { asTimes, isEndless, type WindowCalendar, type ZonedWindow } from '../wall-clock/index.ts'
 
 // When a school is disturbed, from what a rollout says now. A time is notified as the earliest one: a box may begin later in its window, and never before.
 
@@ -20,9 +20,12 @@ type Now = Readonly<{ now: string; calendarOf: (window: ZonedWindow) => WindowCa
 export function beginningOf(rollout: Running, box: WaitingBox, { now, calendarOf }: Now): Beginning | undefined {
   const earliest = earliestOf(rollout, box.phase, Date.parse(now))
   if (!earliest) return undefined
-  if (box.window === null) return earliest.isKnown ? { startsAt: new Date(earliest.ms).toISOString(), endsBy: null } : undefined
+  const anyTime = earliest.isKnown ? { startsAt: new Date(earliest.ms).toISOString(), endsBy: null } : undefined
+  if (box.window === null) return anyTime
   const opening = calendarOf(box.window).fitting(earliest.ms, updateNeedsMs(box))
   if (!opening) return undefined
+  // Its ends are no times to announce: each round would calculate others.
+  if (opening.fromMs <= earliest.ms && isEndless(opening)) return anyTime
   const { opensAt, closesAt } = asTimes(opening)
   return { startsAt: opensAt, endsBy: closesAt }
 }

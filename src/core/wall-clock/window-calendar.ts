@@ -19,6 +19,12 @@ const chunkMs = 16 * dayMs
 /** Windows come again every week, and one that the clocks skip the week after. */
 const horizonMs = 35 * dayMs
 
+/**
+ * Whether an opening that is open at the asked moment may be cut at its beginning. It is one of a window that never closes, or that the change of
+ * the clocks leaves open for a week more.
+ */
+export const isEndless = ({ fromMs, toMs }: Opening): boolean => toMs - fromMs >= backMs
+
 /** Nothing that is asked may lie before `fromMs`. */
 export function windowCalendar({ window, timeZone }: ZonedWindow, fromMs: number): WindowCalendar {
   let known: Opening[] = []

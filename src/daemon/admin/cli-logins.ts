@@ -15,14 +15,16 @@ type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random'>
 /** Strangers may begin logins: no more than these wait at once, and of these no more from one network. */
 const maxWaiting = 1000
 const maxOfNetwork = 20
+/** One client may have all addresses of such a network. */
+const network = { v4: 24, v6: 48 }
 /** Letters without vowels: they form no words, and look like nothing else. */
 const letters = 'BCDFGHJKLMNPQRSTVWXZ'
 
 /** A new login that waits for its approval: the secret of the command line, and the code that people compare. Throws UNAVAILABLE. */
 export async function beginCliLogin({ db, clock, random }: Deps, { address, baseUrl }: Readonly<{ address: string; baseUrl: string }>) {
   const waiting = await db.selectFrom('admin_cli_logins').select('address').where('expires_at', '>', isoNow(clock)).execute()
-  const network = networkKey(address)
-  if (waiting.length >= maxWaiting || waiting.filter((one) => networkKey(one.address) === network).length >= maxOfNetwork)
+  const own = networkKey(address, network)
+  if (waiting.length >= maxWaiting || waiting.filter((one) => networkKey(one.address, network) === own).length >= maxOfNetwork)
     throw problem('UNAVAILABLE', 'Too many logins of command lines wait for their approval. fix: log in with name and password')
   const deviceCode = Buffer.from(random.bytes(32)).toString('base64url')
   const drawn = Array.from(random.bytes(8), (byte) => letters[byte % letters.length]).join('')

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type * as Oidc from 'openid-client'
 import { type ProviderClaims, provenAtMs, type RoleGroups, type SecondFactorValues } from '../../core/admin/index.ts'
 import { type Problem, problem, type Secret } from '../../core/kit/index.ts'
@@ -14,7 +15,7 @@ export type LoginProvider = Readonly<{
   name: string
   /** The address where the person logs in. `prove`: with password or key, although logged in there already. Throws LOGIN_PROVIDER_UNAVAILABLE. */
   addressOf(attempt: LoginAttempt, prove: boolean): Promise<string>
-  /** Checks the answer, which is the query of the address that the provider led to. Throws LOGIN_FAILED, LOGIN_PROVIDER_UNAVAILABLE. */
+  /** Checks the answer, which is the query of the address that the provider led to, once for an attempt. Throws LOGIN_FAILED, LOGIN_PROVIDER_UNAVAILABLE. */
   personOf(query: string, attempt: LoginAttempt): Promise<ProviderLogin>
 }>
 
@@ -42,11 +43,21 @@ type ProviderSettings = Readonly<{
 const timeoutSeconds = 10
 /** Endpoints of a provider change seldom. Its keys are read again whenever an unknown one signs. */
 const discoverAgainMs = 60 * 60_000
+const maxTaken = 10_000
 
 /** The code flow with PKCE, state and nonce. Signatures are checked although the token comes over TLS. Loads its library on first use. */
 export function openLoginProvider(settings: ProviderSettings, monotonicMs: () => number): LoginProvider {
   const { issuer, clientId, clientSecret, redirectUri } = settings
   let found: Readonly<{ config: Oidc.Configuration; atMs: number }> | undefined
+  // In the memory of one replica, for the latest attempts: the provider takes a code once, so a second answer costs a call and opens nothing.
+  const taken = new LRUCache<string, true>({ max: maxTaken })
+
+  /** The library refuses an answer of another state before it calls the provider. */
+  function takeOnce(answer: URLSearchParams, state: string): void {
+    if (answer.get('state') !== state) return
+    if (taken.has(state)) throw problem('LOGIN_FAILED', 'This login was answered already. fix: begin it again')
+    taken.set(state, true)
+  }
 
   async function discovered(oidc: typeof Oidc): Promise<Oidc.Configuration> {
     if (found && monotonicMs() - found.atMs < discoverAgainMs) return found.config
@@ -83,9 +94,10 @@ export function openLoginProvider(settings: ProviderSettings, monotonicMs: () =>
         }
         return oidc.buildAuthorizationUrl(config, parameters).href
       }),
-    personOf: (query, { state, nonce, verifier, maxAgeSeconds }) =>
-      asked(async (oidc, config) => {
-        const address = new URL(`${redirectUri}?${query.replace(/^\?/, '')}`)
+    async personOf(query, { state, nonce, verifier, maxAgeSeconds }) {
+      const address = new URL(`${redirectUri}?${query.replace(/^\?/, '')}`)
+      takeOnce(address.searchParams, state)
+      return asked(async (oidc, config) => {
         const tokens = await oidc.authorizationCodeGrant(config, address, {
           pkceCodeVerifier: verifier,
           expectedState: state,
@@ -98,7 +110,8 @@ export function openLoginProvider(settings: ProviderSettings, monotonicMs: () =>
         const more =
           lacks && config.serverMetadata().userinfo_endpoint ? await oidc.fetchUserInfo(config, tokens.access_token, claims.sub) : {}
         return { issuer: claims.iss, subject: claims.sub, claims: { ...more, ...claims }, provenAtMs: provenAtMs(claims) }
-      }),
+      })
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AccountName, proofMs, providerLoginMs, requiresTotp, roleOfGroups, textsOf, usedSecondFactor } from '../../core/admin/index.ts'
-import type { AdminRole } from '../../core/contract/index.ts'
+import { type AdminRole, roleAtLeast } from '../../core/contract/index.ts'
 import { type AdminActor, asJson, isoIn, isoNow, newId, problem, type SystemActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
@@ -73,6 +73,8 @@ export async function finishProviderLogin(deps: WithCompany, { query, loginCooki
   const attempt = attemptIn(deps, loginCookie)
   const person = await deps.company.provider.personOf(query, attempt)
   const role = roleOf(deps, person) ?? (await refuseWithoutRole(deps, person))
+  if (requiresTotp(role, deps.totpRequired) && !usedSecondFactor(person.claims, deps.company.secondFactor))
+    await refuseWithoutSecondFactor(deps, person, role)
   const cookie = Buffer.from(deps.random.bytes(32)).toString('base64url')
   const accountId = await deps.db.transaction().execute(async (tx) => {
     const account = await accountFor({ ...deps, tx }, person, role)
@@ -85,22 +87,22 @@ export async function finishProviderLogin(deps: WithCompany, { query, loginCooki
   return { cookie, opened }
 }
 
-/** Undefined without a group that gives one. Throws FORBIDDEN. */
-function roleOf({ company, totpRequired }: WithCompany, { claims }: ProviderLogin): AdminRole | undefined {
-  const {
-    provider: { name },
-    groupsClaim,
-    roles,
-    secondFactor,
-  } = company
-  const role = roleOfGroups(textsOf(claims[groupsClaim]), roles)
-  if (role === undefined) return undefined
-  if (requiresTotp(role, totpRequired) && !usedSecondFactor(claims, secondFactor))
-    throw problem(
-      'FORBIDDEN',
-      `The role ${role} needs a second factor, and the ${name} names none (acr: ${listed(claims.acr)}; amr: ${listed(claims.amr)}). fix: require one there, or add its value to admin.oidc.secondFactor`,
-    )
-  return role
+/** Undefined without a group that gives one. */
+const roleOf = ({ company: { groupsClaim, roles } }: WithCompany, { claims }: ProviderLogin): AdminRole | undefined =>
+  roleOfGroups(textsOf(claims[groupsClaim]), roles)
+
+/** Throws FORBIDDEN. A lower role holds from now on, also for open sessions and API tokens; a higher one needs the second factor first. */
+async function refuseWithoutSecondFactor(deps: WithCompany, person: ProviderLogin, role: AdminRole): Promise<never> {
+  await deps.db.transaction().execute(async (tx) => {
+    const account = await accountOfSubject(tx, person)
+    if (account?.active && !roleAtLeast(role, account.role)) await changeRole({ ...deps, tx }, account, role)
+  })
+  await deps.revocations.readNow()
+  const { acr, amr } = person.claims
+  throw problem(
+    'FORBIDDEN',
+    `The role ${role} needs a second factor, and the ${deps.company.provider.name} names none (acr: ${listed(acr)}; amr: ${listed(amr)}). fix: require one there, or add its value to admin.oidc.secondFactor`,
+  )
 }
 
 /**
@@ -130,23 +132,27 @@ async function endAccess({ tx, clock }: WithTx<Pick<Deps, 'clock'>>, person: Pro
 const listed = (claim: unknown): string => textsOf(claim).join(', ').slice(0, 100) || 'none'
 
 async function accountFor(deps: WithTx<WithCompany>, person: ProviderLogin, role: AdminRole): Promise<StoredAccount> {
-  const { tx, clock, totpRequired } = deps
+  const { tx, clock } = deps
   const found = await accountOfSubject(tx, person)
   const account = found ?? (await insertAccount(deps, person, role))
   if (!account.active) throw problem('LOGIN_FAILED', `Account ${account.name} is disabled.`)
-  const changes = account.role === role ? {} : { role }
   await tx
     .updateTable('admin_accounts')
-    .set({ last_login_at: isoNow(clock), ...changes })
+    .set({ last_login_at: isoNow(clock) })
     .where('id', '=', account.id)
     .execute()
-  if (account.role === role) return account
+  if (account.role !== role) await changeRole(deps, account, role)
+  return { ...account, role }
+}
+
+/** Open sessions and API tokens follow within a second. */
+async function changeRole({ tx, clock, totpRequired }: WithTx<WithCompany>, account: StoredAccount, role: AdminRole): Promise<void> {
+  await tx.updateTable('admin_accounts').set({ role }).where('id', '=', account.id).execute()
   // Sessions of the former role may have been opened without a second factor.
-  if (requiresTotp(role, totpRequired) && !requiresTotp(account.role, totpRequired)) await endSessions(deps, account.id)
+  if (requiresTotp(role, totpRequired) && !requiresTotp(account.role, totpRequired)) await endSessions({ tx, clock }, account.id)
   else await publishRevocation(tx, clock, { kind: 'admin-account', subject: account.id })
   const data = { from: account.role, to: role }
   await recordAudit(tx, clock, { actor: provider, action: 'account.role-changed', subject: account.name, data })
-  return { ...account, role }
 }
 
 /** An account of the same name is another person's until somebody says otherwise: a name at the provider must not take it over. */

@@ -12,7 +12,7 @@ import { recordAudit } from '../audit/index.ts'
 import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
-import { boxById, existingBox } from './boxes.repo.ts'
+import { boxById, lockBox } from './boxes.repo.ts'
 import { openCommands } from './in-use.ts'
 import { currentManifest } from './manifests.ts'
 import { addressed, assertHostOnline, assertLive, type QueryDeps } from './query-boxes.ts'
@@ -33,7 +33,7 @@ export async function rehearseUpgrade(deps: QueryDeps, actor: Actor, { slug, to 
   const { db, clock, random, bus } = deps
   const commandId = newId(random, 'cmd')
   const { box, image } = await db.transaction().execute(async (tx) => {
-    const box = await existingBox(tx, slug)
+    const box = await lockBox(tx, slug)
     assertLive(box)
     if (!box.managed) throw problem('BOX_NOT_MANAGED', observedText(slug))
     await assertHostOnline(deps, tx, box)

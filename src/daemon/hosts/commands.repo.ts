@@ -152,6 +152,12 @@ export async function commandsOfBox(
   return (await newest.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()).map(commandOf)
 }
 
+/** The commands of one kind of a box that have not ended. */
+export async function openCommandsOfKind(db: DbOrTx, boxId: string, kind: BoxCommandKind): Promise<Command[]> {
+  const ofBox = db.selectFrom('commands').selectAll().where('box_id', '=', boxId).where('kind', '=', kind)
+  return (await ofBox.where('status', 'in', ['queued', 'leased', 'running']).execute()).map(commandOf)
+}
+
 /** The state of a command without its payload, for repeated polling. */
 export type CommandState = Pick<
   Command,

@@ -26,6 +26,7 @@ export {
   enqueueCommands,
   isAnswered,
   type NewCommand,
+  openCommandsOfKind,
   statesOfCommands,
   stepsOfCommands,
 } from './commands.repo.ts'

@@ -24,17 +24,20 @@ type OfInvoice = Pick<ProviderInvoice, 'customerId' | 'subscriptionId' | 'metada
  * The tenant of what an invoice charges, else that of its customer: the customer may be a former one of the tenant, or belong to another tenant now.
  * Undefined for a tenant that is deleted.
  */
-export async function tenantOfInvoice(tx: Tx, { customerId, subscriptionId, metadata }: OfInvoice) {
-  const id = (await tenantOfMetadata(tx, metadata)) ?? (subscriptionId === null ? null : await tenantOfLink(tx, subscriptionId))
-  if (id === null) return tenantOfCustomer(tx, customerId)
-  return tx.selectFrom('tenants').select(['id', 'slug']).where('id', '=', id).executeTakeFirst()
+export async function tenantOfInvoice(db: DbOrTx, { customerId, subscriptionId, metadata }: OfInvoice) {
+  const id = (await tenantOfMetadata(db, metadata)) ?? (subscriptionId === null ? null : await tenantOfLink(db, subscriptionId))
+  if (id === null) return tenantOfCustomer(db, customerId)
+  return db.selectFrom('tenants').select(['id', 'slug']).where('id', '=', id).executeTakeFirst()
 }
 
 /** Invoices of modules and late usage name in their metadata what they are of. */
-async function tenantOfMetadata(tx: Tx, { svc_modules: modules, svc_report: report }: ProviderInvoice['metadata']): Promise<string | null> {
+async function tenantOfMetadata(
+  db: DbOrTx,
+  { svc_modules: modules, svc_report: report }: ProviderInvoice['metadata'],
+): Promise<string | null> {
   if (modules !== undefined) return modules.split(':')[0] ?? null
   if (report === undefined) return null
-  const reports = tx.selectFrom('billing_reports').select('tenant_id')
+  const reports = db.selectFrom('billing_reports').select('tenant_id')
   return (await reports.where('id', '=', report.split(':')[0] ?? '').executeTakeFirst())?.tenant_id ?? null
 }
 

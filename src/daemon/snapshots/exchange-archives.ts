@@ -1,6 +1,7 @@
-import { type Plan, type Tier, tierOf } from '../../core/boxes/index.ts'
+import { type HostId, type Plan, type Tier, tierOf } from '../../core/boxes/index.ts'
 import type { ArchiveOrder, ArchiveOrders, ArchiveReport } from '../../core/hosts/index.ts'
 import type { TenantId } from '../../core/kit/index.ts'
+import { boxesDeclaredDead } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { recordParts, recordState } from './archive.repo.ts'
 import type { SnapshotsDeps } from './deps.ts'
@@ -33,12 +34,13 @@ type Deps = Pick<SnapshotsDeps, 'db' | 'clock' | 'settings' | 'archive'> & Pick<
 type Body = Readonly<{ reports: readonly ArchiveReport[]; secrets: boolean }>
 
 /**
- * Registers what a host stored, and returns the boxes whose archive it stores. Reports about boxes of other hosts are ignored. A box without a
- * known repository gets none: its first snapshot makes it.
+ * Registers what a host stored, and returns the boxes whose archive it stores. Reports about boxes of other hosts are ignored, and those of a
+ * host that was declared dead. A box without a known repository gets none: its first snapshot makes it.
  */
 export async function exchangeArchives(deps: Deps, hostId: string, { reports, secrets }: Body): Promise<ArchiveOrders> {
   const { db, clock, archive } = deps
-  const boxes = await archivedBoxes(db, archive.tiers, hostId)
+  const calledDead = await boxesDeclaredDead(db, hostId as HostId)
+  const boxes = (await archivedBoxes(db, archive.tiers, hostId)).filter(({ id }) => !calledDead.has(id))
   const byId = new Map(boxes.map((box) => [box.id, box]))
   const own = reports.flatMap((report) => {
     const box = byId.get(report.boxId)

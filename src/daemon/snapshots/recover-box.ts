@@ -3,9 +3,9 @@ import { type Actor, isoNow, newId, plural, problem } from '../../core/kit/index
 import { type Archive, type ArchiveChain, archiveRanges, chainTo, momentAt } from '../../core/snapshots/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type BoxRecord, boxById, existingBox, readHost } from '../boxes/index.ts'
+import { type BoxRecord, boxById, existingBox, lockBox, readHost } from '../boxes/index.ts'
 import { appendEvent, type DbOrTx, type Tx, type WithTx } from '../db/index.ts'
-import { enqueueCommand, type FailureHandlers, hostByName, type ResultHandlers } from '../hosts/index.ts'
+import { enqueueCommand, type FailureHandlers, hostByName, openCommandsOfKind, type ResultHandlers } from '../hosts/index.ts'
 import { drillFailed } from './alerts.ts'
 import { archiveOf, archiveState, errorOfState } from './archive.repo.ts'
 import type { SnapshotsDeps } from './deps.ts'
@@ -59,13 +59,14 @@ function notArchived(slug: string, archive: Archive, to: string) {
 }
 
 /**
- * Starts a recovery, which makes a snapshot of an earlier moment: on the host of the box, or on another one where that is lost. Throws CONFLICT and
- * every error of `getReadyBox`.
+ * Starts a recovery, which makes a snapshot of an earlier moment: on the host of the box, or on another one where that is lost. Throws CONFLICT,
+ * also while another one of the box is open, and every error of `getReadyBox`.
  */
 export async function recoverBox(deps: SnapshotsDeps, actor: Actor, { slug, to, host }: Input): Promise<{ commandId: string; at: string }> {
   const { db, clock, random, bus, deadlineMs } = deps
   const commandId = newId(random, 'cmd')
   const { hostId, at } = await db.transaction().execute(async (tx) => {
+    await assertNoneOpen(deps, tx, await lockBox(tx, slug))
     const { box, hostId } = host === undefined ? await onItsHost(deps, tx, slug) : await elsewhere(deps, tx, { slug, host })
     const { chain, at } = await chosen(tx, box, to)
     const command = { id: commandId, hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
@@ -84,6 +85,17 @@ export async function recoverBox(deps: SnapshotsDeps, actor: Actor, { slug, to, 
   })
   bus.queued(hostId)
   return { commandId, at }
+}
+
+/** A drill does not count, and neither does one that waits on a host that is lost. */
+async function assertNoneOpen(deps: SnapshotsDeps, tx: Tx, { id, slug }: BoxRecord): Promise<void> {
+  for (const command of await openCommandsOfKind(tx, id, 'tenant-box.recover')) {
+    if ((command.payload as Payload).isDrill || (await readHost(deps, tx, command.hostId as HostId))?.status !== 'online') continue
+    throw problem(
+      'CONFLICT',
+      `a moment of ${slug} is being recovered. fix: follow it: \`tenantry boxes follow ${slug} --command ${command.id}\``,
+    )
+  }
 }
 
 type Place = Readonly<{ box: BoxRecord; hostId: HostId }>

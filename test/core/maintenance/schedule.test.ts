@@ -12,11 +12,11 @@ const rollout = (changes: Partial<Running> = {}): Running => ({
   phases: ['canary', 'free_5', 'free_100', 'pro', 'enterprise'],
   ...changes,
 })
-const begins = (changes: Partial<Running>, box: Partial<Parameters<typeof beginningOf>[1]> = {}) =>
+const begins = (changes: Partial<Running>, box: Partial<Parameters<typeof beginningOf>[1]> = {}, at = now) =>
   beginningOf(
     rollout(changes),
     { phase: 'free_100', window: null, expectedMs: 4 * minuteMs, expectedFenceMs: 3 * minuteMs, ...box },
-    { now, calendarOf: calendarsFrom(Date.parse(now)) },
+    { now: at, calendarOf: calendarsFrom(Date.parse(at)) },
   )
 
 describe('when a box begins at the earliest', () => {
@@ -63,6 +63,34 @@ describe('a time that was told', () => {
     ['known again', { startsAt: null, endsBy: null }, { startsAt: now, endsBy: null }, { startsAt: now, endsBy: null }],
   ])('%s', (_, told, next, expected) => {
     expect(changedBeginning(told, now, next)).toEqual(expected)
+  })
+})
+
+describe('a later round that nothing changed for announces no other time', () => {
+  const texts = ['daily 00:00-00:00', 'mon-sun 00:00-12:00; daily 12:00-00:00', 'daily 00:00-02:00; mon-sat 02:00-03:00; daily 03:00-00:00']
+  const windows = [...texts, 'fri 20:00-00:00; sat,sun 00:00-00:00', 'mon-fri 02:00-05:00'].map(parseWindow)
+  const bake = { bakeMs: 60 * minuteMs, bakeUntil: '2026-04-20T00:00:00.000Z', status: 'free_5' } as const
+  // The clocks of Berlin skip two to three o'clock on 29 March.
+  const moments = Array.from({ length: 24 }, (_, n) => Date.parse('2026-03-15T22:59:40.000Z') + n * 29 * 60 * minuteMs)
+
+  test.each(
+    windows.flatMap((window) => [
+      { window, changes: {} },
+      { window, changes: bake },
+    ]),
+  )('%o', ({ window, changes }) => {
+    const box = { window: { window, timeZone: 'Europe/Berlin' } }
+    for (const ms of moments) {
+      const [one, other] = [ms, ms + 10_000].map((at) => begins(changes, box, new Date(at).toISOString()))
+      const told = { startsAt: one?.startsAt ?? null, endsBy: one?.endsBy ?? null }
+      expect([ms, changedBeginning(told, new Date(ms + 10_000).toISOString(), other)]).toEqual([ms, undefined])
+    }
+  })
+
+  test('a window that never closes is none', () => {
+    const never = { window: { window: parseWindow('daily 00:00-00:00'), timeZone: 'Europe/Berlin' } }
+    expect(begins({}, never)).toEqual({ startsAt: now, endsBy: null })
+    expect(begins({ bakeMs: minuteMs, status: 'free_5' }, never)).toBeUndefined()
   })
 })
 

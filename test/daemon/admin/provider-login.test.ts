@@ -117,6 +117,26 @@ onBothDialects('login by the company account', (fresh) => {
     expect((await comes({ ...anna, groups: ['staff'] })).opened.account.role).toBe('viewer')
   })
 
+  test('a lower role holds although it lacks the second factor that it needs; a higher one does not', async () => {
+    const { deps, world, comes, audit } = await aCompany(await fresh(), { totpRequired: true })
+    const { cookie } = await comes({ ...anna, groups: ['tenantry-admins'], amr: ['mfa'] })
+    const own = { 'x-tenantry-console': '1', 'sec-fetch-site': 'same-origin', host: new URL(deps.baseUrl).host }
+    const headers = { ...own, cookie: deps.console.cookie(cookie).split(';')[0] ?? '' }
+    const authenticate = authenticateConsole(deps)
+    const { token } = await createToken(deps, (await authenticate(headers, {})) as AdminActor, { name: 'ci', role: 'operator', days: 9 })
+    const refused = { code: 'FORBIDDEN', message: expect.stringContaining('role operator needs a second factor') }
+    await expect(comes()).rejects.toMatchObject(refused)
+    expect(await authenticate(headers, {})).toMatchObject({ role: 'operator' })
+    expect(await world.authenticate(`Bearer ${token}`)).toMatchObject({ role: 'operator' })
+    const lowered = { action: 'account.role-changed', actor: 'system:login-provider', subject: 'anna@school.example' }
+    expect((await audit()).at(-1)).toEqual(lowered)
+    const before = await audit()
+    await expect(comes()).rejects.toMatchObject(refused)
+    await expect(comes({ ...anna, groups: ['tenantry-admins'] })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    expect(await audit()).toEqual(before)
+    expect(await authenticate(headers, {})).toMatchObject({ role: 'operator' })
+  })
+
   test('a disabled account stays out; its role and password are not set here', async () => {
     const { deps, world, comes } = await aCompany(await fresh())
     const { account } = (await comes()).opened
@@ -177,8 +197,9 @@ onBothDialects('login by the company account', (fresh) => {
   })
 
   test.each([
-    ['an address', numbered(20, () => '198.51.100.1'), '198.51.100.1', '198.51.100.2'],
-    ['an IPv6 network', numbered(20, (n) => `2001:db8::${n + 1}`), '2001:db8::ffff', '2001:db8:0:1::1'],
+    ['an address', numbered(20, () => '198.51.100.1'), '198.51.100.1', '198.51.101.1'],
+    ['a network', numbered(20, (n) => `198.51.100.${n}`), '198.51.100.200', '198.51.101.1'],
+    ['an IPv6 network', numbered(20, (n) => `2001:db8:0:${n + 1}::1`), '2001:db8:0:ff::1', '2001:db8:1::1'],
   ])('one stranger takes no place of others: of %s at most 20 wait', async (_, waiting, own, other) => {
     const { deps } = await aCompany(await fresh())
     await strangers(deps.db, deps.clock, waiting)
@@ -269,7 +290,9 @@ describe('answers of a provider', () => {
     await expect(finish(query, other.cookie)).rejects.toMatchObject(failed)
     await expect(finish(query, undefined)).rejects.toMatchObject(failed)
     await expect(finish(query, 'forged')).rejects.toMatchObject(failed)
-    await expect(finish(query.replace(encodeURIComponent(op.url), 'https://other.example'), mine.cookie)).rejects.toMatchObject(failed)
+    const foreign = await begin()
+    const answer = op.logIn(foreign.address, anna).replace(encodeURIComponent(op.url), 'https://other.example')
+    await expect(finish(answer, foreign.cookie)).rejects.toMatchObject(failed)
     await finish(query, mine.cookie)
     await expect(finish(query, mine.cookie)).rejects.toMatchObject(failed)
     const refusal = new URLSearchParams({
@@ -285,6 +308,16 @@ describe('answers of a provider', () => {
     await world.clock.advance(10 * 60_000)
     await expect(finish(late, other.cookie)).rejects.toMatchObject(failed)
     expect(await deps.db.selectFrom('admin_sessions').select('id').execute()).toHaveLength(1)
+  })
+
+  test('an attempt is answered once: a further code of it is not exchanged', async () => {
+    const { begin, finish } = await company()
+    const { address: asked, cookie } = await begin()
+    const forged = new URLSearchParams(op.logIn(asked, anna))
+    forged.set('code', 'guessed')
+    await expect(finish(forged.toString(), cookie)).rejects.toMatchObject({ code: 'LOGIN_FAILED' })
+    const answered = { code: 'LOGIN_FAILED', message: expect.stringContaining('answered already') }
+    await expect(finish(op.logIn(asked, anna), cookie)).rejects.toMatchObject(answered)
   })
 
   test('a key that it does not publish signs nothing; one that it changed to does', async () => {

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import type { UpgradeRehearsal } from '../../../src/core/boxes/index.ts'
 import { isProblem } from '../../../src/core/kit/index.ts'
+import { rehearseUpgrade } from '../../../src/daemon/boxes/upgrades.ts'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
-import { heardOf } from '../../support/boxes-world.ts'
+import { anOperator, heardOf } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { snapshotsWorld } from '../../support/snapshots-world.ts'
 
@@ -71,6 +72,13 @@ onBothDialects('rehearsed upgrades', (fresh) => {
     expect(await refused(api.rehearseUpgrade({ ...north, body: { to: 'newest' } }))).toMatch(
       /^VALIDATION: .*an image with a tag, or a major/s,
     )
+  })
+
+  test('of some that are asked for at once, one is run', async () => {
+    const { deps, room, refused, open } = await setUp()
+    const all = [1, 2, 3, 4].map(() => refused(rehearseUpgrade({ ...room, ...deps }, anOperator, { slug: 'north', to: image })))
+    expect((await Promise.all(all)).filter((outcome) => outcome === 'done')).toHaveLength(1)
+    expect(await open()).toHaveLength(1)
   })
 
   test('is refused for a box that is observed or not there, for a second one, and while its host is offline', async () => {

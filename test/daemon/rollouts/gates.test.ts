@@ -261,6 +261,29 @@ onBothDialects('a rollout with gates', (fresh) => {
     expect((await show(id)).gates).toMatchObject([{ state: 'holding', missed: 0 }])
   })
 
+  test('an error of one rollout is logged, and the gates of another one are asked', async () => {
+    const { started, deps, clock, signal } = await world()
+    const id = await started()
+    const row = await deps.db.selectFrom('rollouts').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    await deps.db
+      .insertInto('rollouts')
+      .values({ ...row, id: 'ro_other' })
+      .execute()
+    await clock.advance(30_000)
+    const failed: unknown[] = []
+    const log = { ...deps.log, error: (fields: unknown) => void failed.push(fields) } as typeof deps.log
+    let asked = 0
+    const prometheus = async () => {
+      asked += 1
+      if (asked === 1) throw new Error('a fault of the program')
+      return { value: '0.25' }
+    }
+    await askGates({ ...deps, log, prometheus }, signal)
+    expect(failed).toEqual([{ rolloutId: expect.any(String), err: expect.objectContaining({ message: 'a fault of the program' }) }])
+    const stored = await deps.db.selectFrom('rollouts').select('gates').execute()
+    expect(stored.map(({ gates }) => JSON.parse(gates ?? '[]')[0].value).sort()).toEqual(['0', '0.25'])
+  })
+
   test('two replicas that ask at the same time count one answer', async () => {
     const { started, deps, clock, signal, show } = await world()
     const id = await started()

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type ArchivePart, lsnText } from '../../../src/core/boxes/index.ts'
 import { isProblem } from '../../../src/core/kit/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
 import { enqueueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { archiveBehindSeconds, watchArchives } from '../../../src/daemon/snapshots/watch-archives.ts'
 import { aHost } from '../../support/boxes-world.ts'
@@ -9,6 +10,8 @@ import { startDueTasks } from '../../support/snapshot-tasks.ts'
 import { aDrill, aTended, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 const minuteMs = 60_000
+const hostIdOf = async (db: Db, name: string): Promise<string> =>
+  (await db.selectFrom('hosts').select('id').where('name', '=', name).executeTakeFirstOrThrow()).id
 const on = { archive: { tiers: { free: true, pro: true, enterprise: true }, days: 14 } }
 const north = { params: { slug: 'north' } }
 
@@ -86,6 +89,23 @@ onBothDialects('archives', (fresh) => {
     expect(await shown()).toEqual({ from, to: at(), error: null })
   })
 
+  test('of a host that was declared dead are neither ordered nor stored', async () => {
+    const { report, shown, part, db, boxId, at } = await setUp()
+    const [from, to] = await Promise.all(['host-1', 'host-2'].map((name) => hostIdOf(db, name)))
+    const move = {
+      ...{ id: 'mov_1', box_id: boxId, from_host_id: from as string, to_host_id: to as string, from_first_port: 1, to_first_port: 1 },
+      ...{ from_copy: 1, to_copy: 1, old_host_dead: 1, epoch: 2, snapshot_id: null, snapshot_sha256: null, snapshot_at: null },
+      ...{ state: 'taking_over' as const, reason: 'it burnt', asked_by: 'anna', orders: 1, command_id: null, error: null },
+      ...{ started_at: at(), changed_at: at(), keep_until: null, finished_at: null },
+    }
+    await db.insertInto('box_moves').values(move).execute()
+    expect(await report([part('b', 'base', 100, 110)], { secrets: true })).toEqual([])
+    expect(await shown()).toBeNull()
+    await db.updateTable('box_moves').set({ state: 'failed', finished_at: at() }).execute()
+    expect(await report([part('b', 'base', 100, 110)])).toHaveLength(1)
+    expect(await shown()).not.toBeNull()
+  })
+
   describe('a recovery', () => {
     const archived = async () => {
       const world = await setUp()
@@ -115,6 +135,21 @@ onBothDialects('archives', (fresh) => {
       const { api, answer, taken, ended } = await archived()
       expect(await api.recoverBox({ ...north, body: { to: 'latest' } })).toMatchObject({ at: ended })
       expect((await answer('tenant-box.recover', taken('r', { tier: 'recovered' }))).payload).toMatchObject({ to: null })
+    })
+
+    test('is refused while another one is open', async () => {
+      const { api, answer, taken, open, db } = await archived()
+      const recover = () => refused(api.recoverBox({ ...north, body: { to: 'latest' } }))
+      const outcomes = (await Promise.all([recover(), recover()])).sort()
+      expect(outcomes).toEqual([expect.stringMatching(/^CONFLICT: a moment of north is being recovered\. fix: follow it: /), 'done'])
+      expect(await open()).toHaveLength(1)
+      await answer('tenant-box.recover', taken('r', { tier: 'recovered' }))
+      expect(await recover()).toBe('done')
+      // One on a host that is lost keeps no one from another host.
+      await db.updateTable('hosts').set({ last_seen_at: '2020-01-01T00:00:00.000Z' }).where('name', '=', 'host-1').execute()
+      const elsewhere = () => refused(api.recoverBox({ ...north, body: { to: 'latest', host: 'host-2' } }))
+      expect(await elsewhere()).toBe('done')
+      expect(await elsewhere()).toMatch(/^CONFLICT: a moment of north/)
     })
 
     test('of a moment that the archive lacks is refused with those that it has', async () => {

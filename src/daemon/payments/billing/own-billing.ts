@@ -4,6 +4,7 @@ import { isoNow, type PlatformPrincipal, problem } from '../../../core/kit/index
 import type { ListedInvoice } from '../../../core/payments/index.ts'
 import { findItem, type SubscriptionRecord, subscriptionsOf } from '../../marketplace/index.ts'
 import { existingTenant } from '../../tenants/index.ts'
+import { tenantOfInvoice } from '../follow-invoice.ts'
 import { orProblem } from '../problems.ts'
 import { billsUrlOf } from './bills-url.ts'
 import { createPaymentCustomer } from './customers.ts'
@@ -46,14 +47,21 @@ const priceOf = ({ priceModel, priceCents, currency }: SubscriptionRecord) =>
 
 type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
-/** A page of the final invoices of the caller's tenant, newest first. Throws PAYMENTS_UNAVAILABLE, VALIDATION for an invalid cursor. */
+/** A page of the final invoices of the caller's tenant, newest first: its customer may have been another tenant's before. Throws PAYMENTS_UNAVAILABLE, VALIDATION for an invalid cursor. */
 export async function listOwnInvoices({ db, provider }: Pick<Deps, 'db' | 'provider'>, actor: PlatformPrincipal, { cursor, limit }: Page) {
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
   const { paymentCustomerId: customerId } = await existingTenant(db, actor.tenantSlug)
   if (customerId === null) return { invoices: [], nextCursor: null }
-  const all = (await orProblem(() => provider.listInvoices({ customerId }))).flatMap(invoiceView).sort(newestFirst)
-  const rest = after ? all.filter((one) => newestFirst(after, one) < 0) : all
-  const { page, nextCursor } = pageOf(rest.slice(0, limit + 1), limit, pageEnd)
+  const all = (await orProblem(() => provider.listInvoices({ customerId })))
+    .flatMap((invoice) => invoiceView(invoice).map((view) => ({ view, invoice })))
+    .sort((one, other) => newestFirst(one.view, other.view))
+  const own: OwnInvoice[] = []
+  for (const { view, invoice } of all) {
+    if (own.length > limit) break
+    if (after && newestFirst(after, view) >= 0) continue
+    if ((await tenantOfInvoice(db, invoice))?.id === actor.tenantId) own.push(view)
+  }
+  const { page, nextCursor } = pageOf(own, limit, pageEnd)
   return { invoices: page, nextCursor }
 }
 

@@ -8,7 +8,7 @@ import { lockRollout, replaceRollout, rolloutsAtGates, type StoredRollout } from
 
 // Prometheus is asked here, beside the engine: a slow answer holds no rollout up. The engine decides by what is stored.
 
-type Deps = Pick<RolloutsDeps, 'db' | 'clock' | 'rolloutBus' | 'prometheus' | 'settings'>
+type Deps = Pick<RolloutsDeps, 'db' | 'clock' | 'log' | 'rolloutBus' | 'prometheus' | 'settings'>
 
 /** Asks the gates of every rollout whose phase is baked. One replica at a time does. */
 export const gatesLoop = (deps: Deps): LeasedLoop => ({
@@ -19,12 +19,14 @@ export const gatesLoop = (deps: Deps): LeasedLoop => ({
   run: ({ signal }) => askGates(deps, signal),
 })
 
-/** Asks every gate that is due, once. */
+/** Asks every gate that is due, once. An error is logged, and asked again at the next round: the trouble of one rollout stops no other. */
 export async function askGates(deps: Deps, signal: AbortSignal): Promise<void> {
   for (const rollout of await rolloutsAtGates(deps.db, isoNow(deps.clock))) {
     if (signal.aborted) return
     await askRollout(deps, rollout, signal).catch((error: unknown) => {
-      if (!signal.aborted) throw error // questions end with the daemon, and are asked by the next one
+      // Questions end with the daemon, and are asked by the next one.
+      if (!signal.aborted)
+        deps.log.error({ rolloutId: rollout.id, err: error }, 'the gates of a rollout could not be asked, which is retried')
     })
   }
 }

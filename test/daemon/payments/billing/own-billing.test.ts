@@ -50,10 +50,10 @@ async function anotherTenant({ db, provider, double, clock }: Room) {
   return { customer, double }
 }
 
-type Invoiced = Readonly<{ provider: Room['provider']; customerId: string; cents: number; key: string }>
+type Invoiced = Readonly<{ provider: Room['provider']; customerId: string; cents: number; key: string; metadata?: Record<string, string> }>
 
-async function anInvoice({ provider, customerId, cents, key }: Invoiced): Promise<string> {
-  const texts = { description: 'Modules', metadata: {} }
+async function anInvoice({ provider, customerId, cents, key, metadata = {} }: Invoiced): Promise<string> {
+  const texts = { description: 'Modules', metadata }
   const invoice = await provider.createInvoice({ key: `${key}:invoice`, customerId, currency: 'eur', ...texts })
   const on = { invoiceId: invoice.id }
   await provider.createInvoiceItem({ key: `${key}:item`, customerId, amount: { cents, currency: 'eur' }, on, ...texts })
@@ -96,7 +96,7 @@ onBothDialects('bills of the own tenant', (fresh) => {
     expect(await (await open(room, { provider: noProvider })).as('principal').showOwnBilling()).toMatchObject({ hasProvider: false })
   })
 
-  test('list the final invoices of the own customer alone, page by page', async () => {
+  test('list the final invoices of the own tenant alone, page by page, and none that its customer had for another one', async () => {
     const room = await aBillingWorld(await fresh())
     await anotherTenant(room)
     const ids: string[] = []
@@ -104,6 +104,8 @@ onBothDialects('bills of the own tenant', (fresh) => {
       ids.unshift(await anInvoice({ provider: room.provider, customerId: room.customer.id, cents: 300, key }))
       await room.clock.advance(1000)
     }
+    const metadata = { svc_modules: 'ten_other:2026-02' }
+    await anInvoice({ provider: room.provider, customerId: room.customer.id, cents: 900, key: 'former', metadata })
     await room.provider.createInvoice({ key: 'd', customerId: room.customer.id, currency: 'eur', description: 'draft', metadata: {} })
     const { as } = await open(room)
     const first = await as('principal').listOwnInvoices({ query: { limit: 2 } })
