@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { closed } from '../../src/console/school/closed.ts'
+import { closed } from '../../src/console/kit/closed.ts'
 import { losesOnLeaving, type Part, sendParts } from '../../src/console/school/import-parts.ts'
 import { passwordsFile, reportFile, shownLines } from '../../src/console/school/import-report.ts'
 import { recordedActions } from '../../src/core/audit/index.ts'

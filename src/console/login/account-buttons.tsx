@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { api, applyTheme, Button, queryClient, type Theme, themes, useTheme, useWhoAmI } from '../kit/index.ts'
+import { api, applyTheme, Button, closed, queryClient, type Theme, themes, useAttempt, useTheme, useWhoAmI } from '../kit/index.ts'
 import { words } from './words.ts'
 
 applyTheme()
@@ -17,18 +17,25 @@ export function ThemeButton() {
 export function Logout() {
   const identity = useWhoAmI()
   const navigate = useNavigate()
+  const { busy, error, attempt } = useAttempt()
   if (!identity) return null
-  const logOut = async () => {
-    await api.admin.closeConsole().catch(() => undefined)
-    queryClient.clear()
-    void navigate({ to: '/login' })
-  }
+  const logOut = () =>
+    attempt(async () => {
+      await closed(api.admin.closeConsole())
+      queryClient.clear()
+      void navigate({ to: '/login' })
+    })
   return (
     <>
       <span className="dim">
         {identity.account.name} · {identity.account.role}
       </span>
-      <Button look="quiet" onPress={() => void logOut()}>
+      {error !== undefined && (
+        <span className="tone-failed" role="alert">
+          {words.notLoggedOut}
+        </span>
+      )}
+      <Button look="quiet" onPress={logOut} isDisabled={busy}>
         Log out
       </Button>
     </>

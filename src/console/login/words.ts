@@ -31,6 +31,7 @@ export const words = {
   recovery: 'Recovery codes',
   recoveryHint: 'Each works once in place of a code. Save them now: they are not shown again.',
   recoverySaved: 'I saved them',
+  notLoggedOut: 'Still logged in: the daemon did not answer.',
   light: 'light',
   dark: 'dark',
   system: 'system',

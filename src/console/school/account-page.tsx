@@ -1,8 +1,20 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Language } from '../../core/kit/index.ts'
-import { api, Button, KeyValues, PageHeader, ProblemView, Section, Status, type Theme, themes, useAttempt, useTheme } from '../kit/index.ts'
-import { closed } from './closed.ts'
+import {
+  api,
+  Button,
+  closed,
+  KeyValues,
+  PageHeader,
+  ProblemView,
+  Section,
+  Status,
+  type Theme,
+  themes,
+  useAttempt,
+  useTheme,
+} from '../kit/index.ts'
 import { NewPassword } from './new-password.tsx'
 import { Select, useRoleTitles } from './parts.tsx'
 import { queryClient, useSession } from './queries.ts'
