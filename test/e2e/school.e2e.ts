@@ -122,6 +122,10 @@ test('on a phone: create a teacher, end a lock, import a list, read the record',
   expect((await names()).body.users.map(({ localpart }) => localpart)).not.toContain('mia.kurz')
   await page.getByRole('button', { name: '1 Person anlegen' }).click()
   await page.getByRole('heading', { name: 'Ergebnis des Imports' }).waitFor()
+  await page.getByRole('link', { name: 'Protokoll' }).click()
+  await page.getByRole('heading', { name: 'Diesen Import verlassen?' }).waitFor()
+  await look(page, 'leave-import')
+  await page.getByRole('button', { name: 'Abbrechen' }).click()
   const [file] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Startpasswörter herunterladen' }).click(),
