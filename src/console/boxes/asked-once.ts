@@ -1,4 +1,4 @@
-/** Of a query whose answer holds for the view that asked alone: it is asked once, and forgotten with that view. */
+/** A query for the view that asked alone: it is asked once, and its answer is forgotten with that view. */
 export const askedOnce = {
   refetchInterval: false,
   refetchOnWindowFocus: false,
