@@ -3,9 +3,9 @@ import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { boxServers } from '../../src/agent/box-servers/index.ts'
 import { factFinder, reportVersions } from '../../src/agent/boxes/index.ts'
-import type { ContainerEngine } from '../../src/agent/ports/index.ts'
+import type { ContainerEngine, DatabaseFacts } from '../../src/agent/ports/index.ts'
 import { prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
-import { synapseSchemaOf, type TierVersions, type VersionsReport } from '../../src/core/boxes/index.ts'
+import { parseImage, synapseSchemaOf, type TierVersions, type VersionsReport } from '../../src/core/boxes/index.ts'
 import { preflightBox } from '../../src/core/rollouts/index.ts'
 import { systemClock, systemRandom } from '../../src/node/index.ts'
 import { aKnownBox } from '../support/rollouts.ts'
@@ -214,12 +214,17 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     const { images } = one.testbed
     expect(await engine.imageLibc(images.postgres.ref)).toBe('glibc')
     await expect(engine.imageLibc(`${images.postgres.ref}-nowhere`)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const major = Number.parseInt(parseImage(images.edge.ref).tag, 10)
+    const ofMajor = (facts: DatabaseFacts): DatabaseFacts => ({
+      ...{ ...facts, collation: 'de_DE.utf8' },
+      ...(facts.hotCopy ? { hotCopy: { ...facts.hotCopy, major } } : {}),
+    })
     const deps: UpdateDeps = {
       ...one.deps,
       engine: { ...engine, imageLibc: async (image) => (image === images.postgres.ref ? engine.imageLibc(image) : 'musl') },
-      servers: { ...servers, databaseFacts: async (box) => ({ ...(await servers.databaseFacts(box))!, collation: 'de_DE.utf8' }) },
+      servers: { ...servers, databaseFacts: async (box) => ofMajor((await servers.databaseFacts(box))!) },
     }
-    // Any other image will do: nothing of it is started.
+    // Any other image will do: nothing of it is started. The tag of this one counts as the version of the database.
     const result = await attempt('libc', { postgres: { image: images.edge.ref, digest: images.edge.digest } }, deps)
     expect(result).toMatchObject({
       outcome: 'failed',
