@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
@@ -28,11 +28,15 @@ export async function openBrowser(): Promise<Browser> {
     await execa('ip', ['-n', network, 'link', 'set', 'lo', 'up'])
     const executablePath = join(folder, 'chromium')
     await writeFile(executablePath, `#!/bin/sh\nexec ip netns exec ${network} ${executable} "$@"\n`, { mode: 0o700 })
-    const { server, port } = await listenIn(network)
-    server.on('connection', serveSocks)
+    // Requests that a test sends in place of the page come from outside, by the same proxy.
+    const outside = createServer(serveSocks).listen(0, '127.0.0.1')
+    await once(outside, 'listening')
+    const { port } = outside.address() as AddressInfo
+    const inside = (await listenIn(network, port)).on('connection', serveSocks)
     const browser = await chromium.launch({ executablePath, args, proxy: { server: `socks5://127.0.0.1:${port}` } })
     browser.once('disconnected', () => {
-      server.close()
+      outside.close()
+      inside.close()
       void remove()
     })
     return browser
@@ -42,24 +46,24 @@ export async function openBrowser(): Promise<Browser> {
   }
 }
 
-const listener = `require('node:net').createServer().listen(0, '127.0.0.1', function () {
-  process.send(this.address().port, this)
+const listener = `require('node:net').createServer().listen(Number(process.argv[1]), '127.0.0.1', function () {
+  process.send('listening', this)
 })`
 
 /** A socket keeps the namespace in which it was made: a process in there makes it and hands it over. */
-async function listenIn(network: string): Promise<Readonly<{ server: Server; port: number }>> {
-  const maker = spawn('ip', ['netns', 'exec', network, process.execPath, '--eval', listener], {
+async function listenIn(network: string, port: number): Promise<Server> {
+  const maker = spawn('ip', ['netns', 'exec', network, process.execPath, '--eval', listener, String(port)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const received = once(maker, 'message')
   const ended = once(maker, 'exit')
   const died = ended.then(() => Promise.reject(new Error(`nothing listens in ${network}`)))
   died.catch(() => undefined)
-  const [port, server] = (await Promise.race([received, died])) as [number, Server]
+  const [, server] = (await Promise.race([received, died])) as [string, Server]
   // It would accept connections too.
   maker.kill()
   await ended
-  return { server, port }
+  return server
 }
 
 const [version, noAuth, ipv4, name, succeeded, refused] = [5, 0, 1, 3, 0, 5]

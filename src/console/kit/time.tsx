@@ -1,5 +1,5 @@
 import { duration } from '../../core/kit/index.ts'
-import { useNow, useSeconds } from './clock.ts'
+import { now as present, useNow, useSeconds } from './clock.ts'
 
 const units = [
   [60_000, 1000, 's'],
@@ -37,11 +37,11 @@ export const exactTime = (iso: string): string => `${local.format(new Date(iso))
 
 /** How long ago; the exact time on hover. */
 export function Ago({ at, none = 'never' }: Readonly<{ at: string | null | undefined; none?: string }>) {
-  const now = useNow()
+  const tick = useNow()
   if (!at) return <span className={/^–?$/.test(none) ? 'dim nothing' : 'dim'}>{none}</span>
   return (
     <time dateTime={at} title={exactTime(at)}>
-      {ago(at, now)}
+      {ago(at, at > tick.toISOString() ? present() : tick)}
     </time>
   )
 }
