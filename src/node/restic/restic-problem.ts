@@ -67,10 +67,17 @@ export function resticProblem(failure: Failure, of: Repository): Problem {
   return make('SNAPSHOT_FAILED', `restic failed with exit code ${failure.exitCode}`)
 }
 
+/** A frame of the stack that restic prints below an error that it did not expect: the function, and this line. */
+const frame = /^\t\S+:\d+$/
+
+function withoutStack(lines: readonly string[]): readonly string[] {
+  const first = lines.findIndex((line) => frame.test(line))
+  return first < 1 ? lines : lines.slice(0, first - 1)
+}
+
 // The last error line; with --json it is wrapped.
 function exitReason(stderr: string): string {
-  const lines = stderr
-    .split('\n')
+  const lines = withoutStack(stderr.split('\n'))
     .map(unwrapped)
     .filter((line) => line !== '' && !countOfErrors.test(line))
   // restic ends its tries when it is ended; the reason is in the last of them.

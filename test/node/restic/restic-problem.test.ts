@@ -50,3 +50,16 @@ test('the reason of tries that were ended is that of the last try', () => {
   const { message } = resticProblem({ exitCode: 1, stderr, timedOut: true, missing: false }, repository)
   expect(message).toMatch(/permissions: Stat: The Access Key Id you provided does not exist in our records\.$/)
 })
+
+test('of an error with a stack its message is reported, not the last frame', () => {
+  const stderr = [
+    'unable to load lock 2f1c: ciphertext verification failed',
+    'github.com/restic/restic/internal/restic.LoadLock',
+    '\t/restic/internal/restic/lock.go:340',
+    'runtime.goexit',
+    '\t/usr/local/go/src/runtime/asm_amd64.s:1700',
+    '',
+  ].join('\n')
+  const { message } = resticProblem({ exitCode: 1, stderr, timedOut: false, missing: false }, repository)
+  expect(message).toBe('restic failed with exit code 1: unable to load lock 2f1c: ciphertext verification failed')
+})
