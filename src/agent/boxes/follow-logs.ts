@@ -7,10 +7,8 @@ import { logRedactor } from './redact-logs.ts'
 
 type Deps = Readonly<{ clock: Clock; engine: ContainerEngine; boxes: LocalBoxes }>
 
-/** Lines are sent together, at most this often: each call costs more than the lines that it has. */
-const paceMs = 1_500
-/** Lines of several services arrive in any order; in one batch they are sorted. */
-const gatherMs = 100
+/** Lines are sent together, at most this often. */
+const paceMs = 1_000
 /** Without lines an empty batch asks whether the follower is still there. */
 const keepAliveMs = 3_000
 /** A follower that takes nothing for this time is gone. */
@@ -110,20 +108,17 @@ async function sendAll(
   pending: PendingLines,
   { sendLines, signal }: Pick<CommandContext, 'sendLines' | 'signal'>,
 ): Promise<void> {
-  let [sentMs, sentLinesMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  let sentMs = Number.NEGATIVE_INFINITY
   let acceptedMs = clock.monotonicMs()
   while (!signal.aborted) {
     const nowMs = clock.monotonicMs()
-    const untilMs = pending.isEmpty ? sentMs + keepAliveMs : sentLinesMs + paceMs
+    const untilMs = sentMs + (pending.isEmpty ? keepAliveMs : paceMs)
     if (nowMs < untilMs) {
-      if (pending.isEmpty) {
-        await pending.added.wait(clock, untilMs - nowMs, signal)
-        await clock.sleep(gatherMs, signal)
-      } else await clock.sleep(untilMs - nowMs, signal)
+      if (pending.isEmpty) await pending.added.wait(clock, untilMs - nowMs, signal)
+      else await clock.sleep(untilMs - nowMs, signal)
       continue
     }
     sentMs = nowMs
-    if (!pending.isEmpty) sentLinesMs = nowMs
     const { batch, back } = pending.take()
     const answer = await sendLines(batch)
     if (answer === 'ended') return
