@@ -4,7 +4,7 @@ import { isProblem } from '../../core/kit/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import type { StoredCommand } from './command-store.ts'
 import type { AgentClient } from './connection.types.ts'
-import { isFatal, orAborted, retry } from './retry.ts'
+import { atMost, isFatal, orAborted, retry } from './retry.ts'
 import { outcomeSummary, progressOf, runCommand } from './run-command.ts'
 
 type Deps = AgentDeps & Readonly<{ client: AgentClient }>
@@ -85,16 +85,16 @@ export class CommandRunner {
 
   /** Waits up to `drainMs` for commands, aborts the rest and delivers outcomes. Unfinished commands stay stored. */
   async drain(): Promise<void> {
-    const { drainMs = 30_000 } = this.#deps
+    const { clock, drainMs = 30_000 } = this.#deps
     const all = () => Promise.all([...this.#inHand.values()].map(({ over }) => over))
     const executed = async () => {
       while (this.#executing(() => true) > 0) await this.#nextEnd
     }
-    await this.#atMost(drainMs, executed())
+    await atMost(clock, drainMs, executed())
     this.#breakOff.abort()
-    await this.#atMost(deliveryGraceMs, all())
+    await atMost(clock, deliveryGraceMs, all())
     this.#stopDelivery.abort()
-    await this.#atMost(lastAnswerMs, all())
+    await atMost(clock, lastAnswerMs, all())
   }
 
   /** Aborts commands of an older epoch for a box that now belongs to another host. They end with LEASE_LOST and are not resumed. */
@@ -107,13 +107,7 @@ export class CommandRunner {
       while (ofBox().length > 0) await this.#nextEnd
     }
     for (const { abandoned } of ofBox()) abandoned.abort(new Error('the box has another owner'))
-    await this.#atMost(abandonGraceMs, ended())
-  }
-
-  async #atMost(ms: number, work: Promise<unknown>): Promise<void> {
-    const done = new AbortController()
-    await Promise.race([work, this.#deps.clock.sleep(ms, done.signal)])
-    done.abort()
+    await atMost(this.#deps.clock, abandonGraceMs, ended())
   }
 
   #begin(command: StoredCommand, from: 'new' | 'stored'): void {
@@ -172,7 +166,7 @@ export class CommandRunner {
       await stored.catch((err) => log.warn({ err, commandId: hand.command.id }, 'cannot store the outcome of a command'))
       log.info({ commandId: hand.command.id, kind: hand.command.kind, ...outcomeSummary(outcome) }, 'command finished')
     }
-    await this.#atMost(lastProgressMs, stream.end())
+    await atMost(this.#deps.clock, lastProgressMs, stream.end())
     return outcome
   }
 

@@ -43,6 +43,12 @@ export async function retry<Value>(
   }
 }
 
+/** Waits for the work, at most for a time. */
+export async function atMost(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
+  const done = new AbortController()
+  await Promise.race([work, clock.sleep(ms, done.signal)]).finally(() => done.abort())
+}
+
 /** Resolves with the promise or on abort, and removes its listener, because the signal lives as long as the agent. */
 export async function orAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return

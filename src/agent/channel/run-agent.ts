@@ -6,7 +6,7 @@ import { openConnection } from './connection.ts'
 import { sendHeartbeats } from './keep-alive.ts'
 import { finishKeyRotation } from './keys.ts'
 import { reportChanges } from './report-changes.ts'
-import { backoffMs, isFatal, orAborted, retry, spreadMs } from './retry.ts'
+import { atMost, backoffMs, isFatal, orAborted, retry, spreadMs } from './retry.ts'
 import type { Session } from './session.ts'
 
 const ours = { newest: protocolVersion, oldest: oldestProtocol }
@@ -52,16 +52,8 @@ export async function runAgent(deps: AgentDeps): Promise<void> {
 
 /** Until the loops end, or for a while after the signal. */
 async function untilOver({ clock, signal }: AgentDeps, loops: Promise<unknown>): Promise<void> {
-  const ended = new AbortController()
-  const late = async () => {
-    await orAborted(loops, signal)
-    if (signal.aborted) await clock.sleep(loopsGraceMs, ended.signal)
-  }
-  try {
-    await Promise.race([loops, late()])
-  } finally {
-    ended.abort()
-  }
+  await orAborted(loops, signal)
+  if (signal.aborted) await atMost(clock, loopsGraceMs, loops)
 }
 
 async function finishChanges({ runner, log }: Session, signal: AbortSignal, error: unknown): Promise<void> {
