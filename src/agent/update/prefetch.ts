@@ -1,4 +1,4 @@
-import { type BoxCommandResult, parseImage } from '../../core/boxes/index.ts'
+import { type BoxCommandResult, majorOfImage } from '../../core/boxes/index.ts'
 import { dataFolders, fetchRepository, prepareRepository, reportWaiting } from '../backup/index.ts'
 import { assertManaged, boxOfCommand, migrationsFor, pinImage, pullImages } from '../boxes/index.ts'
 import type { ChangeDeps } from '../change/index.ts'
@@ -45,8 +45,7 @@ async function assertTargetLibc(deps: ChangeDeps, box: LocalBox, { targets }: Pa
   const from = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')?.image
   if (to === undefined || from === undefined || from === to) return
   // Another major version is loaded, which builds all indexes again.
-  const major = (image: string) => /^v?(\d+)/.exec(parseImage(image).tag)?.[1]
-  if (major(from) === major(to)) await assertSameLibc(deps, box, { from, to })
+  if (majorOfImage(from) === majorOfImage(to)) await assertSameLibc(deps, box, { from, to })
 }
 
 /** A rollback needs the images that run now. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { formerFindings, parseImage, targetFindings, type UpgradeFinding } from '../../core/boxes/index.ts'
+import { formerFindings, majorOfImage, targetFindings, type UpgradeFinding } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { environmentValue, recordOf } from '../boxes/index.ts'
 import { environmentOf, startNext, type Transferred, transfer } from '../dump-load/index.ts'
@@ -31,7 +31,7 @@ export async function upgradeSource(run: UpdateRun, before: Before, text: string
   const { box, deps, payload, signal } = run
   const target = before.planned.includes('postgres') ? payload.targets.services.postgres : undefined
   const known = await deps.servers.databaseFacts(box)
-  const major = target && Number(/^v?(\d+)/.exec(parseImage(target.image).tag)?.[1])
+  const major = target && Number(majorOfImage(target.image))
   const present = known?.hotCopy?.major
   if (!isUpgrade(run)) {
     if (target && major && present !== undefined && major !== present)

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { dataMajorFinding, formerFindings, parseImage, targetFindings } from '../../core/boxes/index.ts'
+import { dataMajorFinding, formerFindings, majorOfImage, targetFindings } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { readIfThere } from '../../node/index.ts'
 import { reserveDiskSpace } from '../backup/index.ts'
@@ -106,7 +106,7 @@ async function inspect({ deps, box, signal }: UpgradeRun, found: Found): Promise
 async function otherMajor(root: string, image: string): Promise<{ files: string; image: string } | undefined> {
   const texts = await Promise.all(['.', 'data'].map((folder) => readIfThere(join(root, folder, 'PG_VERSION')).catch(() => undefined)))
   const files = texts.find((text) => text !== undefined)?.trim()
-  const major = /^v?(\d+)/.exec(parseImage(image).tag)?.[1]
+  const major = majorOfImage(image)
   return files === undefined || major === undefined || files === major ? undefined : { files, image }
 }
 

@@ -38,6 +38,9 @@ export function parseImage(ref: string): ParsedImage {
   return { repository: ref.slice(0, at), tag: ref.slice(at + 1) }
 }
 
+/** The major version that the tag begins with, as `15` of `postgres:15.4-alpine`; undefined for another tag. */
+export const majorOfImage = (image: string): string | undefined => /^v?(\d+)/.exec(parseImage(image).tag)?.[1]
+
 /** True if Docker reads the first part of a repository as a host; otherwise it is a name at Docker Hub. */
 export const isRegistry = (word: string): boolean => /[.:]/.test(word) || word === 'localhost'
 

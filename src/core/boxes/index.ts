@@ -94,7 +94,7 @@ export { growthOf, growthText, type SizePart, sizeParts } from './growth.ts'
 export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealth } from './health.ts'
 export { chooseSnapshot, HotCopyFacts, type HotCopyInput, SnapshotChoice, whyNoHotCopy } from './hot-copy.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
-export { Digest, ImageRef, isRegistry, parseImage, registryOf, UpgradeImage, unusedImages } from './images.ts'
+export { Digest, ImageRef, isRegistry, majorOfImage, parseImage, registryOf, UpgradeImage, unusedImages } from './images.ts'
 export type { ImportFacts, WrittenSince } from './import-commands.ts'
 export type {
   ChatConfigFile,
