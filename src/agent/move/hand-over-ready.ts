@@ -47,7 +47,11 @@ export async function prepareHandOver(run: HandOverRun): Promise<Ready> {
 const firstDown = (containers: readonly ContainerState[]): Service | undefined =>
   Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
 
-/** A removal needs no health and no template. Only a box that is whole must have its last snapshot; a store that is away is no fault of the box. */
+/** Only a box that is whole must have its last snapshot; a store that is away is no fault of the box. */
+export const needsLastSnapshot = (isBroken: boolean | undefined, error: unknown): boolean =>
+  !isBroken || isProblem(error, 'SNAPSHOT_STORE_UNAVAILABLE')
+
+/** A removal needs no health and no template. */
 export async function prepareRemoval(run: HandOverRun): Promise<Ready> {
   const { deps, box } = run
   const containers = await deps.engine.containers(box.project)
@@ -58,7 +62,7 @@ export async function prepareRemoval(run: HandOverRun): Promise<Ready> {
     return { ...(await prepareSnapshot(run, containers)), isBroken }
   } catch (error) {
     run.context.signal.throwIfAborted()
-    if (!isBroken || isProblem(error, 'SNAPSHOT_STORE_UNAVAILABLE')) throw error
+    if (needsLastSnapshot(isBroken, error)) throw error
     return { room: [], images: {}, installed: unknownVersions, isBroken, noSnapshot: (error as Error).message }
   }
 }

@@ -6,7 +6,7 @@ import {
   handOverSaga,
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
-import { isoNow, isProblem } from '../../core/kit/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
 import { clearDump, reportWaiting, repositoryOnce, restoreReservation, takeBoxSnapshot } from '../backup/index.ts'
 import {
   assertManaged,
@@ -31,7 +31,7 @@ import {
   withRemark,
 } from '../saga/index.ts'
 import { closeBox, type MoveDeps, stopServices } from './fence-and-stop.ts'
-import { type HandOverRun, holderOf, prepareHandOver, prepareRemoval, type Ready } from './hand-over-ready.ts'
+import { type HandOverRun, holderOf, needsLastSnapshot, prepareHandOver, prepareRemoval, type Ready } from './hand-over-ready.ts'
 
 const kind = 'tenant-box.hand_over'
 type Ended = EndedCommand<BoxCommandResult<typeof kind>>
@@ -113,7 +113,7 @@ async function snapshot({ deps, context, box, repository }: Run, { signal, resul
   }
   return take().catch((error: Error) => {
     signal.throwIfAborted()
-    if (!isBroken || isProblem(error, 'SNAPSHOT_STORE_UNAVAILABLE')) throw error
+    if (needsLastSnapshot(isBroken, error)) throw error
     return { noSnapshot: error.message }
   })
 }
