@@ -1,24 +1,14 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ArchivePart, isBaseDue, lsnText, lsnValue } from '../../core/boxes/index.ts'
-import { isoNow, problem, randomText } from '../../core/kit/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
 import { reserveBytes } from '../backup/index.ts'
 import { fenceFile } from '../boxes/index.ts'
 import type { LocalBox, Repository } from '../ports/index.ts'
 import type { ArchiveDeps, Opened } from './archive.types.ts'
 import { describeBox, writeFacts } from './facts.ts'
-import {
-  copyLog,
-  dropStored,
-  firstPosition,
-  hasSameLog,
-  isThere,
-  type Line,
-  nextPosition,
-  type Spool,
-  segmentStart,
-  spoolIn,
-} from './spool.ts'
+import { beginLine, maxKeptBytes, openArchive, seenOf } from './open-archive.ts'
+import { copyLog, dropStored, firstPosition, type Line, nextPosition, type Spool, segmentStart, spoolIn } from './spool.ts'
 import { takeBase } from './take-base.ts'
 
 /** The parts that are new in the store. `covered`: the store has all that was committed until then. `error`: why there is no base of it. */
@@ -44,9 +34,6 @@ const quietBytes = 1024n
 const maxQuietMs = 4 * 60_000
 /** A base reads the whole database. */
 const baseRetryMs = 15 * 60_000
-/** Log that is kept for a store that does not answer; more would fill the disk. */
-const maxKeptBytes = 2n * 1024n * 1024n * 1024n
-
 export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   const folder = join(deps.folder, encodeURIComponent(slug))
   const spool = spoolIn(folder)
@@ -78,7 +65,7 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
       if (!opened) {
         openedFor = repository.repositoryId
         const known = await partsOfLine(deps, spool, repository)
-        const { isContinued, ...now } = await open(deps, spool, { box, known, signal })
+        const { isContinued, ...now } = await openArchive(deps, spool, { box, known, signal })
         opened = now
         if (!isContinued) known.length = 0
         parent = known.findLast(({ kind }) => kind === 'log')?.snapshotId
@@ -193,60 +180,11 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   }
 }
 
-/** All of a box by which its description may change. */
-async function seenOf({ engine }: ArchiveDeps, box: LocalBox): Promise<string> {
-  const containers = await engine.containers(box.project)
-  return JSON.stringify([box, containers.map(({ id, service, image, volumes }) => [service, id, image, volumes]).sort()])
-}
-
 /** A recovered box must not come up fenced. Incomplete uploads of MinIO are useless. */
 const excluded = ({ box: { project }, data }: Opened): string[] => [
   fenceFile(project),
   ...data.filter(({ service }) => service === 'minio').map(({ folder }) => join(folder, '.minio.sys', 'tmp')),
 ]
-
-type Opening = Readonly<{ box: LocalBox; known: readonly ArchivePart[]; signal: AbortSignal }>
-
-/** Keeps the log from now on, and continues the line of the spool if the log since then is complete. */
-async function open(
-  deps: ArchiveDeps,
-  spool: Spool,
-  { box, known, signal }: Opening,
-): Promise<Opened & Readonly<{ isContinued: boolean }>> {
-  const log = await deps.servers.holdLog(box, `tenantry_archive_${randomText(deps.random, 8)}`, signal)
-  try {
-    const seen = await seenOf(deps, box)
-    const { facts, volume, data } = await describeBox(deps, box, log.systemId)
-    const { timeline, flushed } = await log.position()
-    const server = { dataFolder: facts.paths.database, timeline, segmentBytes: log.segmentBytes }
-    const opened = { log, server, facts, data, box, volume, seen }
-    const isContinued = await canContinue(spool, opened, { flushed, known })
-    if (!isContinued) await beginLine(deps, spool, { ...opened, from: log.from })
-    return { ...opened, isContinued }
-  } catch (error) {
-    await log.end()
-    throw error
-  }
-}
-
-type Reached = Readonly<{ flushed: bigint; known: readonly ArchivePart[] }>
-
-/**
- * False also where host or volume were put back to an earlier state: the positions of the log are used again then, with other content. The store
- * has log that this spool never stored, or the database has other log than the spool.
- */
-async function canContinue(spool: Spool, { log, server, volume }: Opened, { flushed, known }: Reached): Promise<boolean> {
-  const line = await spool.line()
-  if (!line || line.systemId !== log.systemId || line.timeline !== server.timeline || line.volume !== volume) return false
-  const stored = lsnValue(line.stored)
-  if (flushed < stored || flushed - stored > maxKeptBytes) return false
-  const reached = lsnValue(line.storing ?? line.stored)
-  // Its base went with a repository that was lost.
-  if (line.baseAt !== undefined && !known.some(({ kind }) => kind === 'base')) return false
-  if (known.some(({ kind, to }) => kind === 'log' && lsnValue(to) > reached && lsnValue(to) > stored)) return false
-  const next = (await nextPosition(spool, server)) ?? segmentStart(server, stored)
-  return (next >= flushed || (await isThere(server, next))) && hasSameLog(spool, server, stored)
-}
 
 /** An agent that died may not have reported its last parts. */
 const maxReportedAgain = 20
@@ -254,20 +192,6 @@ const maxReportedAgain = 20
 async function partsOfLine({ snapshots }: ArchiveDeps, spool: Spool, repository: Repository): Promise<ArchivePart[]> {
   const line = await spool.line()
   return (await snapshots.list(repository)).flatMap(({ archive }) => (archive && archive.line === line?.line ? archive : []))
-}
-
-type Beginning = Opened & Readonly<{ from: bigint }>
-
-/** A new line begins with the oldest log that is kept; its base follows. */
-async function beginLine({ random }: ArchiveDeps, spool: Spool, { log, server, volume, from }: Beginning): Promise<Line> {
-  await spool.clear()
-  const line = {
-    line: randomText(random, 20),
-    ...{ systemId: log.systemId, timeline: server.timeline, volume },
-    stored: lsnText(segmentStart(server, from)),
-  }
-  await spool.saveLine(line)
-  return line
 }
 
 type Kept = Readonly<{ server: Opened['server']; flushed: bigint; stored: bigint }>
