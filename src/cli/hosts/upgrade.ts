@@ -18,7 +18,6 @@ import {
   text,
 } from '../kit/index.ts'
 import { shownHost } from './commands.ts'
-import { runForHost } from './run-for-host.ts'
 
 type State = 'upgraded' | 'up_to_date' | 'failed' | 'left_out' | 'not_started'
 type Outcome = Readonly<{ host: string; state: State; ms: number | null; why: string | null }>
@@ -110,6 +109,26 @@ async function upgradeOne(
   notify(`upgraded; watched for ${duration(watchMs)} before the others`)
   await clock.sleep(watchMs, signal)
   return ended(await untilProven(context, proof, doubtMs))
+}
+
+type Running = Readonly<{ onLine: (line: string) => void; signal: AbortSignal }>
+
+/** Runs the operator's own command by the shell of this machine, with the host's name as HOST. Returns why it failed, undefined after exit code 0. */
+async function runForHost(line: string, host: string, { onLine, signal }: Running): Promise<string | undefined> {
+  const { execa } = await import('execa')
+  const child = execa('sh', ['-c', line], {
+    env: { HOST: host },
+    stdin: 'ignore',
+    all: true,
+    reject: false,
+    cancelSignal: signal,
+    buffer: false,
+  })
+  for await (const printed of child.iterable({ from: 'all' })) onLine(String(printed))
+  const { failed, exitCode, signal: killedBy } = await child
+  signal.throwIfAborted()
+  if (!failed) return undefined
+  return exitCode === undefined ? `its command was ended by ${killedBy ?? 'an error'}` : `its command ended with exit code ${exitCode}`
 }
 
 async function stateOf(context: Context, name: string): Promise<HostBefore> {
