@@ -76,22 +76,28 @@ async function upgradeAll(
   { first, others }: Readonly<{ first: string; others: readonly string[] }>,
   how: How,
 ): Promise<Outcome[]> {
-  const canary = await upgradeOne(context, first, { ...how, watchMs: others.length > 0 ? (how.pause ?? defaultPauseMs) : 0 })
+  const canary = await attempted(context, first, { ...how, watchMs: others.length > 0 ? (how.pause ?? defaultPauseMs) : 0 })
   let isStopped = canary.state === 'failed'
   const ended = await pLimit(how.parallel ?? 1).map(others, async (host) => {
     if (isStopped) return outcome(host, 'not_started')
-    const one = await upgradeOne(context, host, { ...how, watchMs: 0 })
+    const one = await attempted(context, host, { ...how, watchMs: 0 })
     isStopped ||= one.state === 'failed'
     return one
   })
   return [canary, ...ended]
 }
 
-async function upgradeOne(
-  context: Context,
-  name: string,
-  { version, run, watchMs, timeout = defaultTimeoutMs }: How & Readonly<{ watchMs: number }>,
-): Promise<Outcome> {
+type HowOne = How & Readonly<{ watchMs: number }>
+
+/** An answer of the daemon that ends one host must not hide what became of the others. */
+async function attempted(context: Context, name: string, how: HowOne): Promise<Outcome> {
+  return upgradeOne(context, name, how).catch((error: unknown) => {
+    if (!isProblem(error)) throw error
+    return { ...outcome(name, 'failed'), why: error.message }
+  })
+}
+
+async function upgradeOne(context: Context, name: string, { version, run, watchMs, timeout = defaultTimeoutMs }: HowOne): Promise<Outcome> {
   const { clock, signal } = context
   const notify = (line: string) => context.notify(`${clean(name)}: ${clean(line)}`)
   const startMs = clock.monotonicMs()

@@ -110,3 +110,14 @@ test('a daemon that restarts meanwhile is asked again', async () => {
   expect(exit).toBe(0)
   expect(await ran()).toEqual(['host-2'])
 })
+
+test('a host that was removed meanwhile has a row too, beside those that are done', async () => {
+  const { options, run, ran } = await fleet()
+  const gone = () => problemAnswer(404, { code: 'NOT_FOUND', message: 'host host-1 does not exist' } as never)
+  const answers = { ...options.answers, 'GET /api/admin/v1/hosts/host-1': gone }
+  const { exit, stdout } = await tenantry(['hosts', 'upgrade', '--to', '0.2.1', '--yes', '--json', '--run', run], { ...options, answers })
+  expect(states(stdout)).toEqual({ 'host-1': 'failed', 'host-2': 'upgraded', 'host-3': 'not_started' })
+  expect(JSON.parse(stdout).hosts[1].why).toContain('host host-1 does not exist')
+  expect(await ran()).toEqual(['host-2'])
+  expect(exit).toBe(1)
+})
