@@ -1,4 +1,4 @@
-import type { BoxDetail, BoxRow } from '../../src/core/boxes/index.ts'
+import type { BoxDetail, BoxMove, BoxRow } from '../../src/core/boxes/index.ts'
 import type { CommandView, HostView } from '../../src/core/hosts/index.ts'
 import type {
   PlannedBox,
@@ -297,3 +297,25 @@ export const aReport = (actions: readonly RolloutAction[], given: Partial<Rollou
     ...given,
   }
 }
+
+export const aMove = (given: Partial<BoxMove> = {}): BoxMove => ({
+  moveId: 'mov_1',
+  from: 'host-1',
+  to: 'host-2',
+  state: 'handing_over',
+  oldHostIsDead: false,
+  mayRunOnNewHost: false,
+  epoch: 1,
+  snapshotId: null,
+  snapshotTakenAt: null,
+  losesMs: 0,
+  reason: 'full',
+  by: 'admin:anna',
+  commandId: 'cmd_1',
+  error: null,
+  startedAt: at('01:00:00'),
+  changedAt: at('01:00:00'),
+  keepUntil: null,
+  finishedAt: null,
+  ...given,
+})

@@ -22,7 +22,7 @@ export { healthLine } from './boxes.view.ts'
 export { followLine } from './follow.ts'
 export { moveView } from './lifecycle.view.ts'
 export { logLine } from './logs.ts'
-export { moveFromLostHost } from './move.ts'
+export { isOnNewHost, moveFromLostHost } from './move.ts'
 export { getBox, listAllBoxes, listBoxesOf } from './show.ts'
 
 export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, object store)', [

@@ -21,8 +21,7 @@ export const move = command('move <slug>', 'Move a box to another host', {
     return wait ? followCommands(context, slug, { begun, again: () => latest(context, slug, begun) }) : begun
   },
   view: moveView,
-  exit: ({ state, error }, { confirm, back, wait }) =>
-    wait && !(isExpectedEnd(state, confirm, back) && !(state === 'confirming' && error)) ? 1 : 0,
+  exit: (moved, { confirm, back, wait }) => (wait && !hasEnded(moved, { confirm, back }) ? 1 : 0),
   examples: ['move anna-schule --to host-2 --reason "host-1 is full"', 'move anna-schule --confirm'],
 })
 
@@ -42,13 +41,20 @@ function begin(context: Context, slug: string, flags: Flags): Promise<BoxMove> {
   return startMove(context, slug, flags)
 }
 
-const isExpectedEnd = (state: BoxMove['state'], confirm: boolean, back: boolean): boolean =>
-  confirm ? state === 'done' : back ? state === 'given_back' || state === 'failed' : state === 'confirming' || state === 'done'
+function hasEnded(moved: BoxMove, { confirm, back }: Readonly<{ confirm: boolean; back: boolean }>): boolean {
+  if (confirm) return moved.state === 'done'
+  return back ? moved.state === 'given_back' || moved.state === 'failed' : isOnNewHost(moved)
+}
+
+/** The box runs on its new host. An operator confirms the move when it is convenient. */
+export const isOnNewHost = ({ state, error }: BoxMove): boolean => state === 'done' || (state === 'confirming' && !error)
+
+type Started = Pick<Flags, 'to' | 'reason' | 'oldHostIsDead' | 'stoppedOnNewHost'> & Readonly<{ isConfirmed?: boolean }>
 
 async function startMove(
   { api, ask, notify, clock }: Context,
   slug: string,
-  { to, reason, oldHostIsDead, stoppedOnNewHost }: Flags,
+  { to, reason, oldHostIsDead, stoppedOnNewHost, isConfirmed = false }: Started,
 ): Promise<BoxMove> {
   if (!to) throw problem('USAGE', `a target host is required. fix: --to <host>`)
   if (!reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
@@ -56,19 +62,18 @@ async function startMove(
   const plan = await api.boxes.planMove({ params: { slug }, body: { to, ...dead } })
   const takenAt = plan.snapshot ? stamp(plan.snapshot.takenAt, clock.now()) : undefined
   for (const text of movePlanTexts(slug, plan, takenAt)) notify(clean(text))
-  await assertConfirmed(ask, lifecycleQuestions.move(slug, plan))
+  if (!isConfirmed) await assertConfirmed(ask, lifecycleQuestions.move(slug, plan))
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
 }
 
-/** Rebuilds a box of a lost host on another one, from its newest snapshot. */
+/** Rebuilds a box of a lost host on another one, from its newest snapshot. It asks nothing: the operator confirmed the restore. */
 export async function moveFromLostHost(
   context: Context,
   slug: string,
   { to, reason }: Readonly<{ to: string; reason: string }>,
 ): Promise<BoxMove> {
   const { host } = await getBox(context, slug)
-  const flags = { to, reason, oldHostIsDead: host, newHostIsDead: undefined, confirm: false, back: false, stoppedOnNewHost: false }
-  const begun = await startMove(context, slug, flags)
+  const begun = await startMove(context, slug, { to, reason, oldHostIsDead: host, stoppedOnNewHost: false, isConfirmed: true })
   return followCommands(context, slug, { begun, again: () => latest(context, slug, begun) })
 }
 

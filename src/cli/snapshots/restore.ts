@@ -2,7 +2,7 @@ import { type BoxMove, type ReintroducedVulnerability, type RestoreResult, reint
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration, isProblem, problem } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
-import { awaitWithProgress, followLine, moveFromLostHost, moveView } from '../boxes/index.ts'
+import { awaitWithProgress, followLine, isOnNewHost, moveFromLostHost, moveView } from '../boxes/index.ts'
 import { type Context, clean, command, flag, lasted, required, type Style, sections, stamp, text } from '../kit/index.ts'
 import { findSnapshot, shortId } from './list.ts'
 import { planText, recover } from './recover.ts'
@@ -25,7 +25,7 @@ export const restore = command('restore <slug>', 'Restore a box from a snapshot'
     if ((snapshot === undefined) === (to === undefined)) throw problem('USAGE', 'pass either --snapshot <id> or --to <time>')
     if (host !== undefined && to !== 'latest')
       throw problem('USAGE', '--host needs --to latest; a moment before is restored on the new host')
-    if (to !== undefined) await confirmRecovery(context, slug, to)
+    if (to !== undefined) await confirmRecovery(context, slug, { to, host })
     const id = snapshot ?? (await recover(context, slug, { to: to as string, host })).snapshotId
     if (host !== undefined) return moveFromLostHost(context, slug, { to: host, reason })
     const found = await findSnapshot(context, slug, id)
@@ -36,7 +36,7 @@ export const restore = command('restore <slug>', 'Restore a box from a snapshot'
   },
   view: restoreView,
   exit: (restored) =>
-    isMove(restored) ? (restored.state === 'done' ? 0 : 1) : ['restored', undefined].includes(outcomeOf(restored)?.outcome) ? 0 : 1,
+    isMove(restored) ? (isOnNewHost(restored) ? 0 : 1) : ['restored', undefined].includes(outcomeOf(restored)?.outcome) ? 0 : 1,
   examples: [
     "restore anna-schule --snapshot 3f2a91c0 --reason 'the import went wrong' --wait",
     "restore anna-schule --to latest --reason 'the disk failed' --wait",
@@ -73,11 +73,13 @@ async function confirmRestore({ ask, notify }: Context, slug: string, snapshot: 
 }
 
 /** Shows what will be missing and asks for the slug, before anything is made. */
-async function confirmRecovery(context: Context, slug: string, to: string): Promise<void> {
+async function confirmRecovery(context: Context, slug: string, { to, host }: Readonly<{ to: string; host: string | undefined }>) {
   const text = await planText(context, slug, to)
-  context.notify((style) =>
-    [text(style), 'The box is offline during the restore. The current data is kept as a pre-restore snapshot.'].join('\n'),
-  )
+  const effect =
+    host === undefined
+      ? 'The box is offline during the restore. The current data is kept as a pre-restore snapshot.'
+      : `The box is rebuilt on ${host}. Its address must point to ${host} then.`
+  context.notify((style) => [text(style), clean(effect)].join('\n'))
   if (context.yes) return
   const typed = await context.ask.text(`Type ${slug} to restore it:`, 'pass --yes')
   if (typed.trim() !== slug) throw problem('CANCELLED', `confirmation does not match ${slug}; nothing was changed`)

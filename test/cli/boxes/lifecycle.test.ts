@@ -2,34 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { logLine } from '../../../src/cli/boxes/logs.ts'
 import { remove } from '../../../src/cli/boxes/remove.ts'
 import { paintWith } from '../../../src/cli/kit/index.ts'
-import type { BoxMove, BoxRemoval } from '../../../src/core/boxes/index.ts'
+import type { BoxRemoval } from '../../../src/core/boxes/index.ts'
 import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
-import { aBoxDetail, aCommand, at } from '../../support/records.ts'
+import { aBoxDetail, aCommand, aMove, at } from '../../support/records.ts'
 
 const slug = 'anna-schule'
 const base = `/api/admin/v1/boxes/${slug}`
 const command = 'GET /api/admin/v1/commands/cmd_1'
-const aMove = (given: Partial<BoxMove> = {}): BoxMove => ({
-  moveId: 'mov_1',
-  from: 'host-1',
-  to: 'host-2',
-  state: 'handing_over',
-  oldHostIsDead: false,
-  mayRunOnNewHost: false,
-  epoch: 1,
-  snapshotId: null,
-  snapshotTakenAt: null,
-  losesMs: 0,
-  reason: 'full',
-  by: 'admin:anna',
-  commandId: 'cmd_1',
-  error: null,
-  startedAt: at('01:00:00'),
-  changedAt: at('01:00:00'),
-  keepUntil: null,
-  finishedAt: null,
-  ...given,
-})
 const aRemoval = (given: Partial<BoxRemoval> = {}): BoxRemoval => ({
   removalId: 'rmv_1',
   state: 'handing_over',

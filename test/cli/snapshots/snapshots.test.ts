@@ -5,7 +5,7 @@ import { problem } from '../../../src/core/kit/index.ts'
 import type { Snapshot } from '../../../src/core/snapshots/index.ts'
 import { aProbe } from '../../support/boxes.ts'
 import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
-import { aBoxDetail, aBoxRow, aCommand, at } from '../../support/records.ts'
+import { aBoxDetail, aBoxRow, aCommand, aMove, at } from '../../support/records.ts'
 
 const id = (start: string) => start.padEnd(64, '0')
 const installed = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
@@ -388,6 +388,23 @@ describe('restore of a moment', () => {
     ])
     expect(ran.asked[1]?.body).toEqual({ to: '2026-01-05T01:30:00.000Z' })
     expect(ran.exit).toBe(0)
+  })
+
+  test.each([
+    ['confirming', null, 0],
+    ['confirming', { code: 'PROBE_FAILED', message: 'the chat server does not answer' }, 1],
+    ['stranded', { code: 'PROBE_FAILED', message: 'the chat server does not answer' }, 1],
+  ] as const)('on another host exits as a move does that ends %s with error %j', async (state, error, exit) => {
+    const box = '/api/admin/v1/boxes/anna-schule'
+    const move = aMove({ state, error, commandId: null })
+    const moving = {
+      [`GET ${box}`]: aBoxDetail({ move }),
+      [`POST ${box}/move/plan`]: { ports: { public: 1, platform: 2, probe: 3 }, snapshot: null, losesMs: 0, from: 'host-1', to: 'host-2' },
+      [`POST ${box}/move`]: move,
+    }
+    const ran = await tenantry([...line, '--to', 'latest', '--host', 'host-2'], { answers: { ...answers, ...moving } })
+    expect(ran.stderr).toContain('The box is rebuilt on host-2.')
+    expect(ran.exit).toBe(exit)
   })
 
   test.each([
