@@ -74,9 +74,9 @@ async function stubDaemon() {
     hello: () => ({ hostId: 'hst_bench', name: 'bench', protocol: 1, serverTime: serverTime(), ...times, disowned: [] }),
     next: () => (next < boxes ? { command: command(next++) } : undefined),
     heartbeat: () => ({ lost: [], serverTime: serverTime() }),
-    lines: ({ lines }) => {
-      received.lines += lines.length
-      return { state: 'accepted' }
+    lines: ({ batches }) => {
+      for (const { lines } of batches) received.lines += lines.length
+      return { states: batches.map(() => 'accepted') }
     },
   }
   const server = createServer(async (request, response) => {

@@ -118,9 +118,10 @@ async function sendAll(
       else await clock.sleep(untilMs - nowMs, signal)
       continue
     }
-    sentMs = nowMs
     const { batch, back } = pending.take()
     const answer = await sendLines(batch)
+    // Followers of a host are answered together, and so send together.
+    sentMs = clock.monotonicMs()
     if (answer === 'ended') return
     if (answer === 'accepted') acceptedMs = clock.monotonicMs()
     else back()

@@ -1,9 +1,10 @@
 import { isFollowing, isNonBlocking, isReadOnly } from '../../core/boxes/index.ts'
-import type { CommandOutcome, DisownedBox, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
+import { type CommandOutcome, channelLimits, type DisownedBox, type HeldCommand, type LeasedCommand } from '../../core/hosts/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import type { StoredCommand } from './command-store.ts'
 import type { AgentClient } from './connection.types.ts'
+import { type LineSender, lineSender } from './line-sender.ts'
 import { atMost, isFatal, orAborted, retry } from './retry.ts'
 import { outcomeSummary, progressOf, runCommand } from './run-command.ts'
 
@@ -20,7 +21,7 @@ const abandonGraceMs = 150_000
 /** Beside the slots, for questions only. */
 const questionSlots = 4
 /** Log followers, which have slots of their own: the daemon starts no more on one host. */
-const followerSlots = 20
+const followerSlots = channelLimits.followers
 
 /** Capacity for further commands: all kinds, only read-only ones (`questions` on the wire), or none. */
 export type Room = 'all' | 'questions' | 'none'
@@ -31,6 +32,7 @@ export type Room = 'all' | 'questions' | 'none'
  */
 export class CommandRunner {
   readonly #deps: Deps
+  readonly #lines: LineSender
   readonly #slots: number
   readonly #inHand = new Map<string, InHand>()
   readonly #breakOff = new AbortController()
@@ -41,6 +43,7 @@ export class CommandRunner {
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.#lines = lineSender(deps)
     this.#slots = deps.slots ?? 4
     this.#nextEnd = this.#newEnd()
   }
@@ -157,7 +160,7 @@ export class CommandRunner {
     const stream = progressOf(this.#deps, held)
     const isFollower = isFollowing(hand.command.kind)
     const signal = AbortSignal.any([this.#breakOff.signal, hand.abandoned.signal, ...(isFollower ? [this.#deps.signal] : [])])
-    const ran = signal.aborted ? undefined : await runCommand(this.#deps, { held, stream }, signal)
+    const ran = signal.aborted ? undefined : await runCommand({ ...this.#deps, lines: this.#lines }, { held, stream }, signal)
     const outcome = ran ?? (hand.abandoned.signal.aborted ? ownerChanged : undefined)
     if (outcome) {
       hand.command = { ...hand.command, outcome }

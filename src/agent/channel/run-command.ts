@@ -7,9 +7,10 @@ import type { CommandContext } from '../ports/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import type { StoredCommand } from './command-store.ts'
 import type { AgentClient } from './connection.types.ts'
+import type { LineSender } from './line-sender.ts'
 import { isFatal, retry } from './retry.ts'
 
-type Deps = Pick<AgentDeps, 'clock' | 'random' | 'log' | 'executors'> & Readonly<{ client: AgentClient }>
+type Deps = Pick<AgentDeps, 'clock' | 'random' | 'log' | 'executors'> & Readonly<{ client: AgentClient; lines: LineSender }>
 
 /** Returns the current command; its lease token may change while it runs. */
 type Held = () => StoredCommand
@@ -54,10 +55,7 @@ function contextOf(deps: Deps, { held, stream }: Readonly<{ held: Held; stream: 
     progress: stream.report,
     secrets: () => fetchWithRetry(deps, signal, () => client.commandSecrets({ params: { id }, body: lease() }, { signal }).catch(lost)),
     migrations: () => fetchMigrations(deps, signal),
-    sendLines: async (batch) => {
-      const send = client.postLines({ params: { id }, body: { ...lease(), ...batch } }, { signal })
-      return (await send.catch((error) => ({ state: isProblem(error, 'NOT_FOUND') || isFatal(error) ? 'ended' : 'busy' }) as const)).state
-    },
+    sendLines: (batch) => deps.lines.send({ commandId: id, ...lease(), ...batch }, signal),
     deliver: async (outputs) => {
       const send = () => client.postOutputs({ params: { id }, body: { ...lease(), outputs } }, { signal }).catch(lost)
       await retry(deps, send, { signal, isFinal: isRefusal })

@@ -160,17 +160,18 @@ export const agentContract = {
   postLines: endpoint({
     method: 'POST',
     audit: { none: 'reading logs is audited when an operator begins it' },
-    path: '/api/agent/v1/commands/:id/lines',
+    path: '/api/agent/v1/lines',
     auth: agent,
-    params: byId,
     bodyLimit: channelLimits.reportsBytes,
-    body: z.strictObject({ leaseToken: Counter, ...LogBatch.shape }),
-    returns: z.object({
-      state: z
-        .enum(['accepted', 'busy', 'ended'])
-        .meta({ description: '`busy`: not stored, because the follower is slow; send it again. `ended`: the follower is gone' }),
+    body: z.strictObject({
+      batches: z.array(z.strictObject({ commandId: z.string(), leaseToken: Counter, ...LogBatch.shape })).max(channelLimits.followers),
     }),
-    summary: 'Send log lines of a followed box, also none as a sign of life',
+    returns: z.object({
+      states: z
+        .array(z.enum(['accepted', 'busy', 'ended']))
+        .meta({ description: 'Of each batch. `busy`: not stored, because the follower is slow; send it again. `ended`: the follower is gone' }),
+    }),
+    summary: 'Send log lines of followed boxes, also none as a sign of life',
   }),
   postResult: endpoint({
     method: 'POST',

@@ -27,6 +27,8 @@ export const channelLimits = {
   reports: 500,
   held: 200,
   progressPerCall: 100,
+  /** Followers of logs on one host, as agents accept. */
+  followers: 20,
   /** Only the newest are stored. */
   progressPerCommand: 200,
 } as const

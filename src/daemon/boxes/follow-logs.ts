@@ -1,6 +1,6 @@
 import { type FollowedLogs, Service } from '../../core/boxes/index.ts'
 import type { StreamMessage } from '../../core/contract/index.ts'
-import { isFinal } from '../../core/hosts/index.ts'
+import { channelLimits, isFinal } from '../../core/hosts/index.ts'
 import { type Actor, actorLabel, elapsedMs, isoIn, isoNow, newId, problem, sha256Hex } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -22,8 +22,6 @@ import { addressed, assertHostOnline, assertLive, type QueryDeps } from './query
 // Live logs: one command of the agent for each follower. The stream moves its deadline while it is read, so that it expires with the stream,
 // also when the daemon is killed.
 
-/** Followers at once; the agent has as many slots. */
-const maxPerHost = 20
 const maxPerActor = 12
 const deadlineMs = 20_000
 const extendEveryMs = 5_000
@@ -79,7 +77,7 @@ async function assertFewFollowers(tx: Tx, { actor, hostId, host }: Readonly<{ ac
   const ofActor = open.filter(({ id }) => id.endsWith(actorSuffix(actor))).length
   if (ofActor >= maxPerActor) throw problem('RATE_LIMITED', `You follow the logs of ${ofActor} boxes already. fix: end one of them`)
   const ofHost = open.filter(({ host_id }) => host_id === hostId).length
-  if (ofHost >= maxPerHost)
+  if (ofHost >= channelLimits.followers)
     throw problem('RATE_LIMITED', `Host ${host} has ${ofHost} readers of logs already. fix: retry when one has ended`)
 }
 

@@ -33,9 +33,7 @@ export function agentRoutes(deps: HostsDeps) {
       await storeProgress(deps, { agent: actor, held: { ...params, leaseToken: body.leaseToken } }, body.progress)
       return undefined
     }),
-    postLines: known(({ actor, params, body: { leaseToken, ...batch } }) =>
-      storeLines(deps, { agent: actor, held: { ...params, leaseToken } }, batch),
-    ),
+    postLines: known(async ({ actor, body }) => ({ states: await storeLines(deps, actor, body.batches) })),
     postResult: known(async ({ actor, params, body }) => ({
       status: await storeResult(deps, { agent: actor, held: { ...params, leaseToken: body.leaseToken } }, body.outcome),
     })),

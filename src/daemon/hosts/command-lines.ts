@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { isFollowing, type LogBatch } from '../../core/boxes/index.ts'
 import type { HeldCommand } from '../../core/hosts/index.ts'
-import type { AgentActor } from '../../core/kit/index.ts'
+import { type AgentActor, isProblem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import type { HostsDeps } from './deps.ts'
 import { openStatuses } from './expire-commands.ts'
@@ -12,10 +12,26 @@ import { lockLeasedCommand, renewLease } from './leased-commands.ts'
 /** A follower that is further behind gets no more until it has read some. */
 const maxWaitingBatches = 5
 
-type Accepted = Readonly<{ state: 'accepted' | 'busy' | 'ended' }>
+type Accepted = 'accepted' | 'busy' | 'ended'
+type Sent = LogBatch & Readonly<{ commandId: string; leaseToken: number }>
 
-/** Stores lines for the follower and renews the lease. `ended`: the command is over. Throws NOT_FOUND. */
-export async function storeLines(
+/** Stores lines of several commands. `ended`: the command is over, or unknown. */
+export async function storeLines(deps: HostsDeps, agent: AgentActor, batches: readonly Sent[]): Promise<Accepted[]> {
+  const states: Accepted[] = []
+  for (const { commandId: id, leaseToken, ...batch } of batches)
+    states.push(await storeBatch(deps, { agent, held: { id, leaseToken } }, batch).catch((error) => failed(deps, id, error)))
+  return states
+}
+
+/** The other batches of the call are stored, so it succeeds. */
+function failed({ log }: HostsDeps, commandId: string, err: unknown): Accepted {
+  if (isProblem(err, 'NOT_FOUND')) return 'ended'
+  log.warn({ err, commandId }, 'cannot store lines of a followed log; the agent sends them again')
+  return 'busy'
+}
+
+/** Stores lines for the follower and renews the lease. Throws NOT_FOUND. */
+async function storeBatch(
   deps: HostsDeps,
   { agent, held }: Readonly<{ agent: AgentActor; held: HeldCommand }>,
   batch: LogBatch,
@@ -35,7 +51,7 @@ export async function storeLines(
     return 'accepted'
   })
   deps.bus.changed(held.id)
-  return { state }
+  return state
 }
 
 /** Takes the lines that wait for the follower of a command, oldest first. */

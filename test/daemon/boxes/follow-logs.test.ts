@@ -23,8 +23,8 @@ onBothDialects('followed logs', (fresh) => {
     }
     const send = async (command: { id: string; leaseToken: number }, lines: ReturnType<typeof line>[]) => {
       const agent = await world.agent('host-1')
-      const body = { leaseToken: command.leaseToken, lines, leftOut: false }
-      return (await agent.postLines({ params: { id: command.id }, body })).state
+      const batch = { commandId: command.id, leaseToken: command.leaseToken, lines, leftOut: false }
+      return (await agent.postLines({ body: { batches: [batch] } })).states[0]
     }
     const open = () => world.db.selectFrom('command_lines').selectAll().execute()
     return { world, api, follow, send, open }
