@@ -92,19 +92,12 @@ async function folderOf({ engine }: RebuildDeps, { slug }: LocalBox, volume: str
 
 /** Starts only PostgreSQL and waits for it. Throws RESTORE_FAILED. */
 export async function startDatabase(
-  deps: Pick<RebuildDeps, 'engine' | 'servers' | 'clock'>,
-  box: LocalBox,
-  signal: AbortSignal,
-): Promise<void> {
-  await deps.engine.up(box.project, ['postgres'], signal)
-  await waitForDatabase(deps, box, signal)
-}
-
-async function waitForDatabase(
   { engine, servers, clock }: Pick<RebuildDeps, 'engine' | 'servers' | 'clock'>,
   box: LocalBox,
   signal: AbortSignal,
+  isReady = () => servers.databaseReady(box),
 ): Promise<void> {
+  await engine.up(box.project, ['postgres'], signal)
   const ready = await waitUntil({ clock, everyMs: 200, timeoutMs: databaseTimeoutMs, signal }, async () => {
     const database = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')
     if (database?.state !== 'running')
@@ -112,7 +105,7 @@ async function waitForDatabase(
         'RESTORE_FAILED',
         `the database of ${box.project.name} exited at its start (exit code ${database?.exitCode ?? 'unknown'})`,
       )
-    return servers.databaseReady(box)
+    return isReady()
   })
   if (!ready) throw problem('RESTORE_FAILED', `the database of ${box.project.name} accepts no connections`)
 }

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { localBoxes, provision } from '../../../src/agent/boxes/index.ts'
@@ -61,6 +61,11 @@ async function aStack({ inPlace = false } = {}) {
 }
 type Stack = Awaited<ReturnType<typeof aStack>>
 
+async function filesOf(host: Stack['host'], project: string) {
+  const folder = (await host.engine.volumePath(`${project}-postgres`)) as string
+  return { files: { folder, systemId: (await readFile(join(folder, 'global', 'pg_control'))).readBigUInt64LE(0).toString() } }
+}
+
 function programsOf(host: Stack['host'], { project }: LocalBox): ForeignPrograms {
   const containerOf = async (service: string) => {
     const { id } = (await host.engine.containers(project)).find((one) => one.service === service) ?? { id: '' }
@@ -78,6 +83,7 @@ function programsOf(host: Stack['host'], { project }: LocalBox): ForeignPrograms
       isLocal: true,
       otherSchemas: [],
       hasExtensions: false,
+      ...(await filesOf(host, project.name)),
     },
     media: [{ from: (await host.engine.volumePath(`${project.name}-media`)) ?? '', inside: '' }],
     objects: (await host.engine.volumePath(`${project.name}-objects`)) ?? null,
