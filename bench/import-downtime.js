@@ -112,7 +112,10 @@ async function openStack({ images, docker, dockerHost, dockerConfig, registry, r
     mkdirSync(join(folder, name, 'synapse'), { recursive: true })
     writeFileSync(join(folder, name, 'compose.yaml'), composeOf(used, published))
     writeFileSync(join(folder, name, 'synapse/homeserver.yaml'), homeserver(chatDomain, 'postgres'))
-    writeFileSync(join(folder, name, 'synapse/signing.key'), `ed25519 a_bench ${Buffer.alloc(32, 9).toString('base64').replaceAll('=', '')}\n`)
+    writeFileSync(
+      join(folder, name, 'synapse/signing.key'),
+      `ed25519 a_bench ${Buffer.alloc(32, 9).toString('base64').replaceAll('=', '')}\n`,
+    )
     for (const file of ['', 'homeserver.yaml', 'signing.key']) chownSync(join(folder, name, 'synapse', file), 991, 991)
   }
   const answers = async () =>

@@ -45,7 +45,11 @@ export async function foreignContent(
 type Copied = Pick<ForeignDatabase, 'role' | 'database'>
 
 /** The copy has the roles of the stack until it is adopted. */
-async function copyRun({ engine, box }: EngineBox, { role, database }: Copied, signal?: AbortSignal): Promise<SqlRun & Readonly<{ view: BoxView }>> {
+async function copyRun(
+  { engine, box }: EngineBox,
+  { role, database }: Copied,
+  signal?: AbortSignal,
+): Promise<SqlRun & Readonly<{ view: BoxView }>> {
   const view = await inspectBox(engine, box)
   return { engine, view, login: { user: role, superuser: role, database }, signal }
 }

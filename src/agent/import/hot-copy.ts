@@ -82,7 +82,8 @@ async function copyFiles(run: ImportRun, database: ForeignDatabase, { folder, sy
 }
 
 async function assertCopyable({ folder, systemId, into }: Readonly<{ folder: string; systemId: string; into: string }>): Promise<void> {
-  if ((await controlOf(folder)).systemId !== systemId) throw problem('CONFLICT', `${folder} is not the data folder of the database that runs`)
+  if ((await controlOf(folder)).systemId !== systemId)
+    throw problem('CONFLICT', `${folder} is not the data folder of the database that runs`)
   const outside = await linkToOutside(folder)
   if (outside !== undefined) throw problem('CONFLICT', `${outside} in ${folder} is a link out of it`)
   const [there, here] = await Promise.all([folder, into].map(async (one) => (await readFile(join(one, 'PG_VERSION'), 'utf8')).trim()))
@@ -98,7 +99,11 @@ async function giveTo(folder: string, { uid, gid }: Readonly<{ uid: number; gid:
 }
 
 /** The stack is stopped, but for its database: completes the copy, lets the box's server recover it, and compares the rows of all tables. */
-export async function takeCopy(run: ImportRun, database: ForeignDatabase, { base, signal }: Readonly<{ base: RunningCopy; signal: AbortSignal }>) {
+export async function takeCopy(
+  run: ImportRun,
+  database: ForeignDatabase,
+  { base, signal }: Readonly<{ base: RunningCopy; signal: AbortSignal }>,
+) {
   const { deps, box, backup } = run
   const { servers } = deps
   if (!backup.open || !database.files) throw problem('CONFLICT', 'the agent was restarted after the copy')
@@ -111,9 +116,10 @@ export async function takeCopy(run: ImportRun, database: ForeignDatabase, { base
     content = await servers.foreignContent(database, box.slug, within)
   }
   const recover = async (within: AbortSignal) => {
-    await startDatabase(deps, box, within, () => servers.copyReady(box, database))
+    await startDatabase({ ...deps, isReady: () => servers.copyReady(box, database) }, box, within)
     const { redo } = await controlOf(into)
-    if (redo < startOfSegment(next, segmentBytes)) throw problem('RESTORE_FAILED', `the copy of ${box.slug} did not recover to the end of the log`)
+    if (redo < startOfSegment(next, segmentBytes))
+      throw problem('RESTORE_FAILED', `the copy of ${box.slug} did not recover to the end of the log`)
     await servers.adoptCopy(box, database, within)
   }
   await runConcurrently([read, recover], signal)

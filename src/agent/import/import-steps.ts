@@ -250,7 +250,11 @@ function prove({ deps, context, payload, box }: ImportRun, signal: AbortSignal):
     rule,
     signal,
     onProbe: ({ reason }, good) =>
-      context.progress({ step: 'probe', detail: reason ?? `${good} of ${rule.consecutive} good`, percent: (100 * good) / rule.consecutive }),
+      context.progress({
+        step: 'probe',
+        detail: reason ?? `${good} of ${rule.consecutive} good`,
+        percent: (100 * good) / rule.consecutive,
+      }),
   })
 }
 

@@ -1,6 +1,13 @@
 import { join, posix } from 'node:path'
 import { z } from 'zod'
-import { type DatabaseEvidence, effectiveSettings, type ImportEvidence, isFound, type MediaEvidence, type ObjectsEvidence } from '../../core/boxes/index.ts'
+import {
+  type DatabaseEvidence,
+  effectiveSettings,
+  type ImportEvidence,
+  isFound,
+  type MediaEvidence,
+  type ObjectsEvidence,
+} from '../../core/boxes/index.ts'
 import { asJson, isProblem, problem } from '../../core/kit/index.ts'
 import type { DiskSpace } from '../backup/index.ts'
 import type { ContainerEngine, ForeignStack, HostContainer, LocalBox } from '../ports/index.ts'

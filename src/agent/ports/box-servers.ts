@@ -158,7 +158,11 @@ export type BoxServers = Readonly<{
   /** Throws SNAPSHOT_FAILED. */
   foreignContent(source: ForeignDatabase, slug: string, signal?: AbortSignal): Promise<ForeignContent>
   /** As `beginBackup`, of a foreign database. */
-  beginForeignBackup(source: ForeignDatabase, backup: Readonly<{ slug: string; name: string }>, signal: AbortSignal): Promise<DatabaseBackup>
+  beginForeignBackup(
+    source: ForeignDatabase,
+    backup: Readonly<{ slug: string; name: string }>,
+    signal: AbortSignal,
+  ): Promise<DatabaseBackup>
   /** True when the server on a copy of a foreign database accepts connections. */
   copyReady(box: LocalBox, source: ForeignDatabase): Promise<boolean>
   /**

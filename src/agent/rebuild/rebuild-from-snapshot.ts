@@ -90,12 +90,13 @@ async function folderOf({ engine }: RebuildDeps, { slug }: LocalBox, volume: str
   return folder
 }
 
-/** Starts only PostgreSQL and waits for it. Throws RESTORE_FAILED. */
+type Starting = Pick<RebuildDeps, 'engine' | 'servers' | 'clock'>
+
+/** Starts only PostgreSQL and waits for it. `isReady`: for a database without the box's own role. Throws RESTORE_FAILED. */
 export async function startDatabase(
-  { engine, servers, clock }: Pick<RebuildDeps, 'engine' | 'servers' | 'clock'>,
+  { engine, servers, clock, isReady = servers.databaseReady }: Starting & Readonly<{ isReady?: (box: LocalBox) => Promise<boolean> }>,
   box: LocalBox,
   signal: AbortSignal,
-  isReady = () => servers.databaseReady(box),
 ): Promise<void> {
   await engine.up(box.project, ['postgres'], signal)
   const ready = await waitUntil({ clock, everyMs: 200, timeoutMs: databaseTimeoutMs, signal }, async () => {
@@ -105,7 +106,7 @@ export async function startDatabase(
         'RESTORE_FAILED',
         `the database of ${box.project.name} exited at its start (exit code ${database?.exitCode ?? 'unknown'})`,
       )
-    return isReady()
+    return isReady(box)
   })
   if (!ready) throw problem('RESTORE_FAILED', `the database of ${box.project.name} accepts no connections`)
 }

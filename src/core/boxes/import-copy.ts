@@ -5,7 +5,17 @@ import type { DatabaseEvidence } from './import-evidence.ts'
 /** Evidence that decides how the database is taken. */
 type Copied = Pick<
   DatabaseEvidence,
-  'version' | 'hotCopy' | 'dataFolder' | 'dataMount' | 'locale' | 'ownObjects' | 'extensions' | 'otherSchemas' | 'otherDatabases' | 'otherClients' | 'name'
+  | 'version'
+  | 'hotCopy'
+  | 'dataFolder'
+  | 'dataMount'
+  | 'locale'
+  | 'ownObjects'
+  | 'extensions'
+  | 'otherSchemas'
+  | 'otherDatabases'
+  | 'otherClients'
+  | 'name'
 >
 
 /**

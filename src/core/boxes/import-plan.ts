@@ -229,7 +229,8 @@ function downtimeOf({ database }: ImportEvidence, copy: DatabaseCopy | undefined
   return Math.round(takenMs + startMs)
 }
 
-export const copyOf = (reason: string | undefined): DatabaseCopy => (reason === undefined ? { mode: 'hot' } : { mode: 'dump', reason: clip(reason) })
+export const copyOf = (reason: string | undefined): DatabaseCopy =>
+  reason === undefined ? { mode: 'hot' } : { mode: 'dump', reason: clip(reason) }
 
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
 

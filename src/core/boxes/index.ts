@@ -107,6 +107,7 @@ export type {
 export { isFound } from './import-evidence.ts'
 export {
   adoptedFindings,
+  databaseCopyText,
   importHint,
   inPlaceText,
   isImportFinished,

@@ -1,4 +1,11 @@
-import type { ChatConfigFile, ChatEvidence, DatabaseEvidence, HotCopyFacts, ImportEvidence, MediaEvidence } from '../../../src/core/boxes/index.ts'
+import type {
+  ChatConfigFile,
+  ChatEvidence,
+  DatabaseEvidence,
+  HotCopyFacts,
+  ImportEvidence,
+  MediaEvidence,
+} from '../../../src/core/boxes/index.ts'
 
 export const aConfigFile = (settings: Record<string, unknown>, change: Partial<ChatConfigFile> = {}): ChatConfigFile => ({
   path: '/data/homeserver.yaml',

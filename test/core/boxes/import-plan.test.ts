@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { type ChatConfigFile, type DatabaseEvidence, effectiveSettings, type ImportEvidence, planImport } from '../../../src/core/boxes/index.ts'
+import {
+  type ChatConfigFile,
+  type DatabaseEvidence,
+  effectiveSettings,
+  type ImportEvidence,
+  planImport,
+} from '../../../src/core/boxes/index.ts'
 import { aChat, aConfigFile, aDatabase, aHotCopy, anEvidence, someMedia } from './import-evidence.ts'
 
 const input = { chatDomain: 'linden.test', versions: { synapse: '1.163.2', postgres: '16.14' }, drop: [] as string[] }
