@@ -2,6 +2,7 @@
 import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
 import { hostDisk } from '../dist/agent/backup/index.js'
 import { boxServers } from '../dist/agent/box-servers/index.js'
@@ -19,7 +20,7 @@ const [mediaFiles, mediaFileBytes] = sized([500, 10e6], [5, 1e6])
 /** Rows of about 350 bytes. */
 const rowsPerGigabyte = 3_000_000
 const maxSeconds = 15
-const ports = { public: 18_630, platform: 18_631, probe: 18_632 }
+const ports = { public: 17_930, platform: 17_931, probe: 17_932 }
 
 export async function importDowntime() {
   const testbed = readTestbed()
@@ -147,7 +148,7 @@ async function openStack({ images, docker, dockerHost, dockerConfig, registry, r
   try {
     write(slug)
     await compose(slug, 'up', '-d')
-    while (!(await answers())) await systemClock.sleep(300)
+    while (!(await answers())) await sleep(300)
     await executors['tenant-box.adopt'](contextOf(), { ...known, folder: join(folder, slug), project: slug })
   } catch (error) {
     await remove()
@@ -183,7 +184,7 @@ async function openStack({ images, docker, dockerHost, dockerConfig, registry, r
     },
     undo: async () => {
       await executors['tenant-box.undo_import'](contextOf(), known)
-      while (!(await answers())) await systemClock.sleep(300)
+      while (!(await answers())) await sleep(300)
     },
     /** The new stack has an empty database and pulled images before; nobody compares anything. */
     byHand: async () => {
@@ -191,7 +192,7 @@ async function openStack({ images, docker, dockerHost, dockerConfig, registry, r
       write(name)
       await compose(name, 'up', '-d', '--no-deps', 'postgres')
       await compose(name, 'create', 'synapse')
-      await systemClock.sleep(5_000)
+      await sleep(5_000)
       await compose(slug, 'stop', 'synapse')
       const dump = join(folder, 'by-hand.dump')
       const run = ['exec', '-i']
@@ -216,7 +217,7 @@ async function openStack({ images, docker, dockerHost, dockerConfig, registry, r
             good = 0
             failed.push([at, performance.now()])
           }
-          await systemClock.sleep(Math.max(0, 100 - (performance.now() - at)))
+          await sleep(Math.max(0, 100 - (performance.now() - at)))
         }
       }
       const polling = poll()

@@ -39,7 +39,7 @@ async function adopted(name: string, suffix = ''): Promise<Imported> {
     ...known,
     chatDomain: stack.chatDomain,
     publicUrl: stack.open.publicUrl,
-    versions: { synapse: '1.163.2', postgres: '16.14' },
+    versions: { synapse: '1.163.2', postgres: images.postgres.tag },
     drop: [],
     images: { edge: images.edge.ref, synapse: images['synapse-1.163.2'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
     ports: boxPorts(),
@@ -71,6 +71,7 @@ describe.skipIf(!testbedExists())('an import', () => {
     const { facts, report } = await importIt(one, `import-${stack.slug}`, { drop: ['extensions'] })
     expect(report).toMatchObject({ managed: true, fenced: false, installed: { synapse: '1.163.2' } })
     expect(facts.linkedFiles).toBeGreaterThan(0)
+    expect(facts.databaseCopy).toEqual({ mode: 'dump', reason: expect.stringMatching(/sorts by C\.UTF-8|extensions/) })
     expect(facts).toMatchObject({ copiedFiles: 0, comparedFiles: 1, addresses: [`127.0.0.1:${new URL(stack.open.publicUrl).port}`] })
     expect(await running(stack.slug)).toEqual([])
     // The same clients with the same tokens at the same address.
@@ -96,7 +97,8 @@ describe.skipIf(!testbedExists())('an import', () => {
       message: expect.stringMatching(new RegExp(`workers \\(.*container ${stack.slug}-synapse-worker-1\\) is not carried over`)),
     })
     expect(await stateOf(one)).toEqual(before)
-    await importIt(one, `import-${stack.slug}`, { drop: [redis, 'workers'] })
+    const { facts } = await importIt(one, `import-${stack.slug}`, { drop: [redis, 'workers'] })
+    expect(facts.databaseCopy).toEqual({ mode: 'hot' })
     expect(await running(stack.slug)).toEqual([redis])
     await talk.expectComplete()
     await talk.say('a message in the box')
