@@ -28,7 +28,7 @@ import {
   writeProbeAccount,
 } from '../boxes/index.ts'
 import type { ChatMark, ForeignContent, ForeignDatabase, ForeignStack } from '../ports/index.ts'
-import { renderPortableBox, startDatabase, startProject, watchfulServers } from '../rebuild/index.ts'
+import { renderPortableBox, startDatabase, watchfulServers } from '../rebuild/index.ts'
 import type { SagaActs, StepContext } from '../saga/index.ts'
 import { freshDatabase, makeVolumes, volumeOf } from './box-volumes.ts'
 import { compareMedia } from './compare-media.ts'
@@ -66,7 +66,8 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
       const head = payload.migrationsHead
       if (head !== '0000')
         await applyMigrations({ ...deps, ...context, signal }, box, await migrationsFor({ ...deps, ...context }, box, head))
-      await startProject({ engine, signal }, box, Service.options)
+      // At once, since the database runs already: each call of compose takes a second of the downtime.
+      await engine.up(box.project, Service.options, signal)
       const isUp = async () => (await servers.serverVersions(box)).synapse !== undefined
       await waitForService({ ...deps, signal }, box, { service: 'synapse', isUp })
     },
