@@ -23,7 +23,7 @@ import type { ImportRun } from './import-run.ts'
 // The files of the foreign database are copied into the box's volume while it serves. Once its chat server is stopped, the rest of its log is
 // copied, and the server of the box recovers to the end of it. A failure never fails the import: then the database is dumped.
 
-/** Of the box's own server: those of the stack may name files, addresses and libraries that the box does not have. */
+/** Files of the box's own server: those of the stack may name files, addresses and libraries that the box does not have. */
 const settingsFiles = ['postgresql.conf', 'postgresql.auto.conf', 'pg_hba.conf', 'pg_ident.conf']
 const leftOut = new Set([...settingsFiles, 'recovery.signal', 'standby.signal'])
 
