@@ -1,4 +1,4 @@
-import { chown, lstat, readdir, readFile, rm } from 'node:fs/promises'
+import { lchown, lstat, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DatabaseCopy } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
@@ -90,12 +90,12 @@ async function assertCopyable({ folder, systemId, into }: Readonly<{ folder: str
   if (there !== here) throw problem('CONFLICT', `it has files of PostgreSQL ${there}, and the box runs ${here}`)
 }
 
-/** Images run PostgreSQL as different users. */
+/** Images run PostgreSQL as different users. No link is followed: the files are of others. */
 async function giveTo(folder: string, { uid, gid }: Readonly<{ uid: number; gid: number }>): Promise<void> {
   if (process.getuid?.() !== 0) return
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  for (const { parentPath, name } of entries) await chown(join(parentPath, name), uid, gid)
-  await chown(folder, uid, gid)
+  for (const { parentPath, name } of entries) await lchown(join(parentPath, name), uid, gid)
+  await lchown(folder, uid, gid)
 }
 
 /** The stack is stopped, but for its database: completes the copy, lets the box's server recover it, and compares the rows of all tables. */

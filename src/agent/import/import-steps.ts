@@ -54,7 +54,11 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
       // Most of it is taken while the stack still serves.
       await takeMedia(run, at)
     },
-    copy: (at) => copyBase(run, { database: stackIn(at).database, planned: stackIn(at).databaseCopy }, at.signal),
+    copy: (at) => {
+      // An import that an earlier version of the agent began.
+      const { database, databaseCopy = copyOf('the agent was updated during the import') } = stackIn(at)
+      return copyBase(run, { database, planned: databaseCopy }, at.signal)
+    },
     fence: async (at) => {
       await stopStack(deps, stackIn(at), at.signal)
       // Its edge answers at the addresses of the stack from now on, and says that the chat will be back.
@@ -110,7 +114,7 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
 }
 
 /** As the survey found it, with the way that its database is taken. */
-type PlannedStack = ForeignStack & Readonly<{ databaseCopy: DatabaseCopy }>
+type PlannedStack = ForeignStack & Readonly<{ databaseCopy?: DatabaseCopy }>
 
 function stackIn(at: Pick<At, 'resultOf'>): PlannedStack {
   const stack = at.resultOf('survey') as PlannedStack | undefined
@@ -122,7 +126,7 @@ function stackIn(at: Pick<At, 'resultOf'>): PlannedStack {
 async function assertReady({ deps, payload, observed }: ImportRun, signal: AbortSignal): Promise<PlannedStack> {
   const { evidence, stack } = await deps.foreign.survey(observed, signal)
   const { ready, blockers, databaseCopy } = planImport({ evidence, ...payload })
-  if (ready && stack && databaseCopy) return { ...stack, databaseCopy }
+  if (ready && stack) return { ...stack, ...(databaseCopy ? { databaseCopy } : {}) }
   throw problem(
     'PREFLIGHT_REFUSED',
     `${payload.slug} cannot be imported: ${blockers.slice(0, 10).join('; ')}. fix: tenantry boxes import ${payload.slug} --plan`,
@@ -165,7 +169,7 @@ async function takeMedia(run: ImportRun, at: At, signal = at.signal): Promise<Mi
   return mirrorFiles({ sources: stackIn(at).media, into, isMedia: true, leaveOut: leftOut, signal })
 }
 
-type Taken = Readonly<{ mark: ChatMark; media: Mirrored; tables: number; rows: number; events: number; databaseCopy: DatabaseCopy }>
+type Taken = Readonly<{ mark: ChatMark; media: Mirrored; tables: number; rows: number; events: number; databaseCopy?: DatabaseCopy }>
 
 const takenIn = (at: Pick<At, 'resultOf'>): Taken => at.resultOf('data') as Taken
 
@@ -263,7 +267,8 @@ function prove({ deps, context, payload, box }: ImportRun, signal: AbortSignal):
 export function factsOf(at: Pick<At, 'resultOf'>, downtimeMs: number): ImportFacts {
   const { media, tables, rows, events, databaseCopy } = takenIn(at)
   return {
-    ...{ tables, rows, events, databaseCopy, downtimeMs },
+    ...{ tables, rows, events, downtimeMs },
+    ...(databaseCopy ? { databaseCopy } : {}),
     linkedFiles: media.linked,
     copiedFiles: media.copied,
     comparedFiles: at.resultOf('compare') as number,
