@@ -35,6 +35,7 @@ const benchmarks = {
   sandbox: async () => (await import('./sandbox.js')).sandbox,
   scan: async () => (await import('./scan.js')).scan,
   'update-downtime': async () => (await import('./update-downtime.js')).updateDowntime,
+  'import-downtime': async () => (await import('./import-downtime.js')).importDowntime,
   'box-health': async () => (await import('./box-health.js')).boxHealth,
   console: async () => (await import('./console.js')).webConsole,
   'module-load': async () => (await import('./module-load.js')).moduleLoad,

@@ -39,7 +39,7 @@ async function adopted(name: string, suffix = ''): Promise<Imported> {
     ...known,
     chatDomain: stack.chatDomain,
     publicUrl: stack.open.publicUrl,
-    versions: { synapse: '1.163.2', postgres: '16.14' },
+    versions: { synapse: '1.163.2', postgres: images.postgres.tag },
     drop: [],
     images: { edge: images.edge.ref, synapse: images['synapse-1.163.2'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
     ports: boxPorts(),
@@ -49,6 +49,22 @@ async function adopted(name: string, suffix = ''): Promise<Imported> {
   }
   return { stack, talk, payload }
 }
+
+const psql = async (project: string, role: string, sql: string): Promise<string> => {
+  const argv = ['psql', '-h', '127.0.0.1', '-U', role, '-d', 'synapse', '-v', 'ON_ERROR_STOP=1', '-Atc', sql]
+  const { exitCode, stdout, stderr } = await rooms.engine.exec(`${project}-postgres-1`, argv)
+  expect([exitCode, stderr]).toEqual([0, expect.not.stringMatching(/ERROR/)])
+  return stdout.trim()
+}
+
+/** Roles, rights and objects of other programs in the database of a stack. */
+const ofOthers = `create role postgres login; create role "Graf Ana" login password 'q'; create role readers; grant readers to "Graf Ana";
+create role app login password 'z'; alter role app set search_path = 'nowhere'; alter database synapse set work_mem = '7MB';
+create table notes (id serial primary key, text text); insert into notes (text) select 'a' from generate_series(1, 10);
+create view of_notes as select * from notes; create type mood as enum ('a', 'b'); create domain short as text; create sequence counts owned by none;
+create function one(int) returns int language sql as 'select 1'; create table apps (a int); alter table apps owner to app;
+grant select on all tables in schema public to "Graf Ana"; grant connect on database synapse to readers;
+alter default privileges grant select on tables to "Graf Ana"; create publication all_notes for table notes;`
 
 const running = async (project: string) =>
   (await rooms.engine.projectContainers(project)).filter(({ isRunning }) => isRunning).map(({ name }) => name)
@@ -71,6 +87,7 @@ describe.skipIf(!testbedExists())('an import', () => {
     const { facts, report } = await importIt(one, `import-${stack.slug}`, { drop: ['extensions'] })
     expect(report).toMatchObject({ managed: true, fenced: false, installed: { synapse: '1.163.2' } })
     expect(facts.linkedFiles).toBeGreaterThan(0)
+    expect(facts.databaseCopy).toEqual({ mode: 'dump', reason: expect.stringMatching(/sorts by C\.UTF-8|extensions/) })
     expect(facts).toMatchObject({ copiedFiles: 0, comparedFiles: 1, addresses: [`127.0.0.1:${new URL(stack.open.publicUrl).port}`] })
     expect(await running(stack.slug)).toEqual([])
     // The same clients with the same tokens at the same address.
@@ -92,11 +109,18 @@ describe.skipIf(!testbedExists())('an import', () => {
     const { stack, talk } = one
     const before = await stateOf(one)
     const redis = `${stack.slug}-redis-1`
+    await psql(stack.slug, 'synapse', ofOthers)
     await expect(importIt(one, `blocked-${stack.slug}`, { drop: [redis] })).rejects.toMatchObject({
       message: expect.stringMatching(new RegExp(`workers \\(.*container ${stack.slug}-synapse-worker-1\\) is not carried over`)),
     })
     expect(await stateOf(one)).toEqual(before)
-    await importIt(one, `import-${stack.slug}`, { drop: [redis, 'workers'] })
+    const { facts } = await importIt(one, `import-${stack.slug}`, { drop: [redis, 'workers'] })
+    expect(facts.databaseCopy).toEqual({ mode: 'hot' })
+    // One role without powers owns all of it, and no role of the stack is left.
+    const roles = "select string_agg(rolname || ' ' || rolsuper, ', ' order by oid) from pg_roles where oid = 10 or oid >= 16384"
+    expect(await psql(`box-${stack.slug}`, 'postgres', roles)).toBe('postgres true, synapse false')
+    const owned = `insert into notes (text) values ('b') returning id; alter table notes add more int; drop view of_notes; drop function one(int); drop type mood`
+    expect(await psql(`box-${stack.slug}`, 'synapse', owned)).toMatch(/^11\b/)
     expect(await running(stack.slug)).toEqual([redis])
     await talk.expectComplete()
     await talk.say('a message in the box')

@@ -86,6 +86,17 @@ describe.skipIf(!testbedExists())('an operator', () => {
 
   test('imports it again and finishes: the containers of the stack are gone, its volumes stay', async () => {
     await fleet.must('boxes', 'import', slug, '--reason', 'again', '--yes')
+    expect((await imported()).facts?.databaseCopy).toEqual({ mode: 'hot' })
+    const roles = [
+      'psql',
+      '-h',
+      '127.0.0.1',
+      '-U',
+      'postgres',
+      '-Atc',
+      "select string_agg(rolname, ' ' order by oid) from pg_roles where rolcanlogin",
+    ]
+    expect((await docker('exec', `box-${slug}-postgres-1`, ...roles)).stdout.trim()).toBe('postgres synapse')
     await fleet.must('boxes', 'import', slug, '--finish', '--reason', 'checked', '--yes')
     expect((await imported()).state).toBe('finished')
     expect(await stack.containers()).toEqual([])

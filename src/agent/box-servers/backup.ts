@@ -1,8 +1,9 @@
 import { PassThrough } from 'node:stream'
 import { lsnText, lsnValue } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { DatabaseBackup, ExecResult, HeldLog } from '../ports/index.ts'
+import type { ContainerEngine, DatabaseBackup, ExecResult, ForeignDatabase, HeldLog } from '../ports/index.ts'
 import { type EngineBox, inspectBox } from './box-view.ts'
+import { foreignServer } from './foreign-database.ts'
 import { asSuperuser, databaseLogin, errorLine, literal, psql, type SqlRun } from './sql.ts'
 
 // One session of psql for the whole backup. Backup mode and a temporary replication slot end with their session, so a killed agent leaves neither.
@@ -35,7 +36,18 @@ select pg_walfile_name(pg_current_wal_insert_lsn());
 
 export async function beginBackup({ engine, box }: EngineBox, name: string, signal: AbortSignal): Promise<DatabaseBackup> {
   const view = await inspectBox(engine, box)
-  const session = openSession({ engine, view, login: asSuperuser(await databaseLogin(engine, view, signal)), signal })
+  return backupOf({ engine, view, login: asSuperuser(await databaseLogin(engine, view, signal)), signal }, name)
+}
+
+export const beginForeignBackup = (
+  engine: ContainerEngine,
+  source: ForeignDatabase,
+  { slug, name, signal }: Readonly<{ slug: string; name: string; signal: AbortSignal }>,
+): Promise<DatabaseBackup> => backupOf({ engine, signal, ...foreignServer(slug, source) }, name)
+
+async function backupOf(run: SqlRun & Readonly<{ signal: AbortSignal }>, name: string): Promise<DatabaseBackup> {
+  const { box } = run.view
+  const session = openSession(run)
   try {
     const [fromLsn, segment] = (await session.ask(startSql(name), checkpointMs)).split(' ')
     if (fromLsn === undefined || segment === undefined) throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${box.slug} began no backup`)

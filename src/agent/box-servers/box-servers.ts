@@ -1,13 +1,14 @@
 import { problem } from '../../core/kit/index.ts'
 import type { BoxServers, LocalBox } from '../ports/index.ts'
-import { beginBackup, holdLog } from './backup.ts'
+import { beginBackup, beginForeignBackup, holdLog } from './backup.ts'
 import { type BoxView, inspectBox, runningId } from './box-view.ts'
 import { chatVersion, isListening, makeAccount, makeTemporaryAccount } from './chat.ts'
 import { chatMark, writtenSince } from './chat-mark.ts'
 import { applyMigration, databaseFacts } from './database-facts.ts'
 import { dumpDatabase, dumpForeignDatabase } from './dump.ts'
+import { adoptCopy, copyReady, foreignContent } from './foreign-database.ts'
 import type { Origin } from './http.ts'
-import { finishDatabaseLoad, loadDatabase } from './load.ts'
+import { compareRows, finishDatabaseLoad, loadDatabase } from './load.ts'
 import { sampleMedia } from './media.ts'
 import { objectStoreVersion } from './objects.ts'
 import { type BoxServersDeps, check, probe } from './probe.ts'
@@ -29,6 +30,11 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
     serverVersions: (box) => serverVersions(deps, objectStores, box),
     dumpDatabase: (box, folder, signal) => dumpDatabase({ engine, box }, folder, signal),
     dumpForeignDatabase: (source, dump, signal) => dumpForeignDatabase(engine, source, { ...dump, signal }),
+    foreignContent: (source, slug, signal) => foreignContent(engine, source, { slug, signal }),
+    beginForeignBackup: (source, { slug, name }, signal) => beginForeignBackup(engine, source, { slug, name, signal }),
+    copyReady: (box, source) => copyReady({ engine, box }, source).catch(() => false),
+    adoptCopy: (box, source, signal) => adoptCopy({ engine, box }, source, signal),
+    compareRows: (box, expected, signal) => compareRows({ engine, box }, expected, signal),
     chatMark: (box, signal) => chatMark({ engine, box }, signal),
     writtenSince: (box, since, signal) => writtenSince({ engine, box }, since, signal),
     loadDatabase: (box, { folder, expected }, signal) => loadDatabase({ engine, box }, { folder, expected }, signal),

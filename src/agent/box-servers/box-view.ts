@@ -53,10 +53,3 @@ export function runningId(view: DatabaseView, service: Service): string {
   if (container?.state === 'running') return container.id
   throw problem('BOX_UNHEALTHY', `${service} of ${view.box.slug} is not running (${container?.state ?? 'no container'})`)
 }
-
-/** The database container of a foreign stack. */
-export const foreignView = (slug: string, id: string): DatabaseView => ({
-  box: { slug },
-  secrets: undefined,
-  container: (service) => (service === 'postgres' ? { id, state: 'running' } : undefined),
-})

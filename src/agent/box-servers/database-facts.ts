@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppliedMigration, type BoxMigration, HotCopyFacts } from '../../core/boxes/index.ts'
+import { AppliedMigration, type BoxMigration, HotCopyFacts, hotCopySql } from '../../core/boxes/index.ts'
 import { asJson, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, DatabaseFacts, LocalBox } from '../ports/index.ts'
 import { type EngineBox, inspectBox } from './box-view.ts'
@@ -17,16 +17,7 @@ const factsSql = (superuser: string) => `select json_build_object(
   'slots', (select coalesce(json_agg(slot_name order by slot_name), '[]') from pg_replication_slots),
   'altered', (select coalesce(json_agg(name order by name), '[]') from pg_settings where sourcefile like '%/postgresql.auto.conf'),
   'collation', (select datcollate from pg_database where datname = current_database()),
-  'hot', json_build_object(
-    'major', current_setting('server_version_num')::int / 10000,
-    'walLevel', current_setting('wal_level'),
-    'freeSlots', current_setting('max_replication_slots')::int - (select count(*) from pg_replication_slots),
-    'fullPageWrites', current_setting('full_page_writes')::boolean,
-    'isStandby', pg_is_in_recovery(),
-    'isSuperuser', coalesce((select rolsuper from pg_roles where rolname = ${literal(superuser)}), false),
-    'checksumFailures', (select coalesce(sum((to_jsonb(d)->>'checksum_failures')::bigint), 0) from pg_stat_database d),
-    'tablespaces', (select count(*) from pg_tablespace where spcname not in ('pg_default', 'pg_global'))
-  ),
+  'hot', ${hotCopySql(literal(superuser))},
   'system', (select system_identifier::text from pg_control_system()),
   'superuser', (select rolsuper from pg_roles where rolname = current_user),
   'schema', ${ifThere('public.schema_version', 'select version as v from public.schema_version', 'v')},

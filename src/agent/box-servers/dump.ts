@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { runConcurrently } from '../backup/index.ts'
-import type { ChatMark, ContainerEngine, ExecOptions, ExecResult, ForeignDatabase, LocalBox, RowCounts } from '../ports/index.ts'
-import { type DatabaseView, type EngineBox, foreignView, inspectBox, runningId } from './box-view.ts'
-import { markSql, parseMark } from './chat-mark.ts'
+import type { ContainerEngine, ExecOptions, ExecResult, ForeignContent, ForeignDatabase, LocalBox, RowCounts } from '../ports/index.ts'
+import { type DatabaseView, type EngineBox, inspectBox, runningId } from './box-view.ts'
+import { contentSql, foreignServer, parseContent } from './foreign-database.ts'
 import {
   asSuperuser,
   connection,
@@ -44,11 +44,9 @@ export async function dumpForeignDatabase(
   engine: ContainerEngine,
   source: ForeignDatabase,
   { slug, folder, signal }: Readonly<{ slug: string; folder: string; signal?: AbortSignal | undefined }>,
-): Promise<Readonly<{ rows: RowCounts; mark: ChatMark }>> {
-  const { container, role, database, port, isLocal, otherSchemas, hasExtensions } = source
-  const view = foreignView(slug, container)
-  const way = [...(isLocal ? [] : ['-h', '127.0.0.1']), '-p', String(port)]
-  const login = { user: role, superuser: role, database, way }
+): Promise<ForeignContent> {
+  const { otherSchemas, hasExtensions } = source
+  const { view, login } = foreignServer(slug, source)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const run = (argv: string[], options: ExecOptions) => runProgramInPostgres({ engine, view }, argv, options)
   const left = otherSchemas.map((schema) => `--exclude-schema="${schema.replaceAll('"', '""')}"`)
@@ -58,10 +56,9 @@ export async function dumpForeignDatabase(
       ...(signal ? { signal } : {}),
     })
   const held = { engine, view, login, signal }
-  const printed = await withExportedSnapshot(held, `${markSql}${countSql}`, async (snapshot) => void (await dump(snapshot)))
+  const printed = await withExportedSnapshot(held, contentSql, async (snapshot) => void (await dump(snapshot)))
   await assertListable({ run, signal }, view.box, join(folder, dumpFile))
-  const [mark = '', ...counts] = printed.trim().split('\n')
-  return { rows: parseCounts(counts.join('\n')), mark: parseMark(slug, mark) }
+  return parseContent(slug, printed)
 }
 
 const dumpArguments = (login: DatabaseLogin, snapshot: string): string[] => [

@@ -16,6 +16,7 @@ import {
   lastLine,
   literal,
   parseCounts,
+  quoted,
   runSql,
   type SqlRun,
 } from './sql.ts'
@@ -76,6 +77,12 @@ export async function finishDatabaseLoad({ engine, box }: EngineBox, expected: R
   await runConcurrently([count, finish], signal)
 }
 
+export async function compareRows({ engine, box }: EngineBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
+  const view = await inspectBox(engine, box)
+  const run = { engine, view, login: await databaseLogin(engine, view, signal), signal }
+  assertSameCounts(box.slug, expected, parseCounts(await runSql(run, countSql, 'RESTORE_FAILED')))
+}
+
 /** Checks the dump before the load, so that a missing one is not mistaken for an engine failure. */
 async function assertPresent(box: LocalBox, folder: string): Promise<void> {
   const facts = await lstat(join(folder, dumpFile)).catch((error) => {
@@ -111,8 +118,6 @@ from information_schema.tables where table_schema = 'public' and table_name <> '
 \\quit
 \\endif
 `
-
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 /** Switches role and database for the rest of the script. */
 const asRole = ({ user, database }: Pick<DatabaseLogin, 'user' | 'database'>) => `\\connect ${quoted(database)} ${quoted(user)}\n`

@@ -118,6 +118,9 @@ const failedQuery = /query failed: .*/
 /** True when the error message is not in English. */
 export const isForeign = (text: string): boolean => !englishError.test(text) && failedQuery.test(text)
 
+/** An SQL identifier. */
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
 /** An SQL string literal. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 

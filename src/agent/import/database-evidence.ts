@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { DatabaseEvidence } from '../../core/boxes/index.ts'
+import { type DatabaseEvidence, HotCopyFacts } from '../../core/boxes/index.ts'
 import { asJson, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, HostContainer } from '../ports/index.ts'
 import { execIfRunning, type RunningChat } from './chat-evidence.ts'
@@ -16,6 +16,8 @@ const Database = z.object({
   ...{ bytes: z.number(), version: z.string(), encoding: z.string(), dataFolder: z.string().nullable() },
   ...{ missingTables: Names, otherSchemas: Names, unreadable: Names, extensions: Names, extensionUses: Names },
   otherDatabases: Names,
+  ...{ hotCopy: HotCopyFacts.nullable().default(null), locale: z.string().nullable().default(null), ownObjects: Names.default([]) },
+  systemId: z.string().nullable().default(null),
 })
 const Count = z.number().int().min(0)
 const Chat = z.object({

@@ -1,3 +1,5 @@
+import { hotCopySql } from '../../core/boxes/index.ts'
+
 // Read-only queries for the database of a foreign chat server.
 
 export const activitySql = `select coalesce(json_agg(json_build_object(
@@ -30,7 +32,26 @@ export const databaseSql = `select json_build_object(
       where (own.classid, own.objid) = (used.classid, used.objid) and own.deptype = 'e') limit 20) uses),
   'otherDatabases', (select coalesce(json_agg(datname order by datname), '[]') from pg_database
     where not datistemplate and datname not in ('postgres', current_database())),
-  'dataFolder', (select setting from pg_settings where name = 'data_directory'));
+  'dataFolder', (select setting from pg_settings where name = 'data_directory'),
+  'systemId', (select system_identifier::text from pg_control_system()),
+  'hotCopy', ${hotCopySql('current_user')},
+  'locale', (select datcollate || ' and ' || datctype || case when provider = 'c' then '' else ' of provider ' || provider end
+    from pg_database d, lateral (select coalesce(to_jsonb(d)->>'datlocprovider', 'c') as provider) as by
+    where datname = current_database() and (datcollate, datctype, provider) <> ('C', 'C', 'c')),
+  'ownObjects', (select coalesce(json_agg(found order by found), '[]') from (
+    select 'event trigger ' || evtname as found from pg_event_trigger
+    union all select 'prepared transaction ' || gid from pg_prepared_xacts
+    union all select 'subscriptions' where exists (select from pg_stat_subscription)
+    union all select 'foreign server ' || srvname from pg_foreign_server
+    union all select 'large objects' where exists (select from pg_largeobject_metadata)
+    union all select 'language ' || lanname from pg_language where lanname not in ('internal', 'c', 'sql', 'plpgsql')
+    union all select 'function ' || proname || ' in ' || lanname from pg_proc join pg_language on pg_language.oid = prolang
+      where lanname in ('internal', 'c') and pg_proc.oid >= 16384 and not exists (select from pg_depend
+        where (classid, objid, deptype) = ('pg_proc'::regclass, pg_proc.oid, 'e'))
+    union all select 'column ' || attrelid::regclass || '.' || attname || ' with a collation of its own' from pg_attribute
+      join pg_class on pg_class.oid = attrelid where pg_class.oid >= 16384 and attcollation <> 0
+      and attcollation not in (select oid from pg_collation where collname in ('default', 'C', 'POSIX') and collnamespace = 'pg_catalog'::regnamespace)
+    limit 20) special));
 `
 
 /** The events of a large server are counted by the planner's statistics. */

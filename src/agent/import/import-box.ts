@@ -22,6 +22,7 @@ import {
 import type { CommandRecord, JournalEntry } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, ForeignStack } from '../ports/index.ts'
 import { type EndedCommand, type EndedSaga, resultOrThrow, runBoxSaga } from '../saga/index.ts'
+import { endBackup } from './hot-copy.ts'
 import { type ImportDeps, type ImportPayload, type ImportRun, startImport } from './import-run.ts'
 import { factsOf, importActs } from './import-steps.ts'
 import { isQuiet } from './switch-stack.ts'
@@ -71,7 +72,7 @@ async function perform(
       const stack = resultOf('survey') as ForeignStack | undefined
       return { quiet: stack === undefined || !facts().begun.has('fence') || (await isQuiet(deps, stack)) }
     },
-  })
+  }).finally(() => endBackup(run))
   return ended.outcome === 'committed' || ended.outcome === 'unfinished' ? succeeded(run, ended) : failed(run, ended)
 }
 

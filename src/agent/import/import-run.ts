@@ -4,7 +4,7 @@ import type { Clock, Random } from '../../core/kit/index.ts'
 import { dumpFolderOf } from '../backup/index.ts'
 import { type BoxSettings, type LocalBoxes, projectOf, type ReportDeps } from '../boxes/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
-import type { CommandContext, LocalBox } from '../ports/index.ts'
+import type { CommandContext, DatabaseBackup, LocalBox } from '../ports/index.ts'
 import type { PortableBox } from '../rebuild/index.ts'
 import type { SurveyDeps, Surveyed } from './survey.ts'
 
@@ -43,6 +43,8 @@ export type ImportRun = Readonly<{
   /** As it is recorded once it is proven. */
   box: LocalBox
   dumpFolder: string
+  /** Its session keeps the log of the foreign database since the copy; it ends with the agent. */
+  backup: { open?: DatabaseBackup | undefined }
 }>
 
 export function startImport(
@@ -61,5 +63,6 @@ export function startImport(
     observed: before,
     box: { ...observed, managed: true, chatDomain, ports, project: projectOf(deps.settings, slug), migrationsHead: '0000' },
     dumpFolder: join(dumpFolderOf(deps.workFolder, context.commandId), 'dump'),
+    backup: {},
   }
 }

@@ -1,6 +1,15 @@
 import { access, mkdir, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type ImportFacts, type ImportStep, type ProbeResult, planImport, Service } from '../../core/boxes/index.ts'
+import {
+  copyOf,
+  type DatabaseCopy,
+  type ImportFacts,
+  type ImportStep,
+  type ProbeResult,
+  planImport,
+  quickRule,
+  Service,
+} from '../../core/boxes/index.ts'
 import { isoNow, problem, secret } from '../../core/kit/index.ts'
 import { runConcurrently } from '../backup/index.ts'
 import {
@@ -12,18 +21,18 @@ import {
   plainUrl,
   pullImages,
   readBoxSecrets,
-  readCompose,
-  readComposeFile,
   readFence,
   removeFenceFile,
   waitForService,
   waitUntilStable,
   writeProbeAccount,
 } from '../boxes/index.ts'
-import type { ChatMark, ForeignStack } from '../ports/index.ts'
-import { renderPortableBox, startDatabase, startProject, templateVolumes, watchfulServers } from '../rebuild/index.ts'
+import type { ChatMark, ForeignContent, ForeignDatabase, ForeignStack } from '../ports/index.ts'
+import { renderPortableBox, startDatabase, watchfulServers } from '../rebuild/index.ts'
 import type { SagaActs, StepContext } from '../saga/index.ts'
+import { freshDatabase, makeVolumes, volumeOf } from './box-volumes.ts'
 import { compareMedia } from './compare-media.ts'
+import { type Base, copyBase, endBackup, reportFailedCopy, takeCopy } from './hot-copy.ts'
 import type { ImportRun } from './import-run.ts'
 import { type Mirrored, mirrorFiles } from './mirror-files.ts'
 import { publishedEntry } from './published.ts'
@@ -45,6 +54,11 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
       // Most of it is taken while the stack still serves.
       await takeMedia(run, at)
     },
+    copy: (at) => {
+      // An import that an earlier version of the agent began.
+      const { database, databaseCopy = copyOf('the agent was updated during the import') } = stackIn(at)
+      return copyBase(run, { database, planned: databaseCopy }, at.signal)
+    },
     fence: async (at) => {
       await stopStack(deps, stackIn(at), at.signal)
       // Its edge answers at the addresses of the stack from now on, and says that the chat will be back.
@@ -56,7 +70,8 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
       const head = payload.migrationsHead
       if (head !== '0000')
         await applyMigrations({ ...deps, ...context, signal }, box, await migrationsFor({ ...deps, ...context }, box, head))
-      await startProject({ engine, signal }, box, Service.options)
+      // At once, since the database runs already: each call of compose takes a second of the downtime.
+      await engine.up(box.project, Service.options, signal)
       const isUp = async () => (await servers.serverVersions(box)).synapse !== undefined
       await waitForService({ ...deps, signal }, box, { service: 'synapse', isUp })
     },
@@ -98,17 +113,20 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
   }
 }
 
-function stackIn(at: Pick<At, 'resultOf'>): ForeignStack {
-  const stack = at.resultOf('survey') as ForeignStack | undefined
+/** As the survey found it, with the way that its database is taken. */
+type PlannedStack = ForeignStack & Readonly<{ databaseCopy?: DatabaseCopy }>
+
+function stackIn(at: Pick<At, 'resultOf'>): PlannedStack {
+  const stack = at.resultOf('survey') as PlannedStack | undefined
   if (!stack) throw problem('INTERNAL', 'The journal does not contain the foreign stack')
   return stack
 }
 
 /** Throws PREFLIGHT_REFUSED with everything that blocks the import. */
-async function assertReady({ deps, payload, observed }: ImportRun, signal: AbortSignal): Promise<ForeignStack> {
+async function assertReady({ deps, payload, observed }: ImportRun, signal: AbortSignal): Promise<PlannedStack> {
   const { evidence, stack } = await deps.foreign.survey(observed, signal)
-  const { ready, blockers } = planImport({ evidence, ...payload })
-  if (ready && stack) return stack
+  const { ready, blockers, databaseCopy } = planImport({ evidence, ...payload })
+  if (ready && stack) return { ...stack, ...(databaseCopy ? { databaseCopy } : {}) }
   throw problem(
     'PREFLIGHT_REFUSED',
     `${payload.slug} cannot be imported: ${blockers.slice(0, 10).join('; ')}. fix: tenantry boxes import ${payload.slug} --plan`,
@@ -143,22 +161,6 @@ async function renderFiles({ deps, context, payload, observed, box }: ImportRun,
   await createFenceFile(box.project, { commandId: context.commandId, raisedAt: isoNow(deps.clock) })
 }
 
-async function makeVolumes({ deps: { engine }, box: { project } }: ImportRun): Promise<void> {
-  const { volumes } = readCompose(await readComposeFile(project.composeFile), project.name)
-  for (const [key, name] of Object.entries(volumes)) await engine.createVolume(project, key, name)
-}
-
-async function volumeOf(
-  { deps, box: { slug, project } }: ImportRun,
-  service: 'synapse' | 'minio' | 'postgres',
-): Promise<[name: string, path: string]> {
-  const key = service === 'postgres' ? 'postgres' : templateVolumes[service]
-  const name = readCompose(await readComposeFile(project.composeFile), project.name).volumes[key]
-  const path = name === undefined ? undefined : await deps.engine.volumePath(name)
-  if (name === undefined || path === undefined) throw problem('RESTORE_FAILED', `${slug} has no volume ${key} on this machine`)
-  return [name, path]
-}
-
 /** Cached pictures of linked pages are not of the users. */
 const leftOut = ['url_cache', 'url_cache_thumbnails']
 
@@ -167,50 +169,67 @@ async function takeMedia(run: ImportRun, at: At, signal = at.signal): Promise<Mi
   return mirrorFiles({ sources: stackIn(at).media, into, isMedia: true, leaveOut: leftOut, signal })
 }
 
-type Taken = Readonly<{ mark: ChatMark; media: Mirrored; tables: number; rows: number; events: number }>
+type Taken = Readonly<{ mark: ChatMark; media: Mirrored; tables: number; rows: number; events: number; databaseCopy?: DatabaseCopy }>
 
 const takenIn = (at: Pick<At, 'resultOf'>): Taken => at.resultOf('data') as Taken
 
 /** The stack is stopped: its database, and what its media and objects have become since. */
 async function takeData(run: ImportRun, at: At): Promise<Taken> {
-  const { deps, box, dumpFolder } = run
-  const { objects, database } = stackIn(at)
-  await emptyDatabase(run, at.signal)
-  await mkdir(dumpFolder, { recursive: true, mode: 0o700 })
+  const { objects } = stackIn(at)
   let media: Mirrored = { linked: 0, copied: 0 }
-  let dumped: Awaited<ReturnType<typeof deps.servers.dumpForeignDatabase>> | undefined
+  let taken: TakenDatabase | undefined
   const files = async (signal: AbortSignal) => {
     media = await takeMedia(run, at, signal)
     if (objects === null) return
     const [, into] = await volumeOf(run, 'minio')
     await mirrorFiles({ sources: [{ from: objects, inside: '' }], into, isMedia: false, signal })
   }
-  const load = async (signal: AbortSignal) => {
-    dumped = await deps.servers.dumpForeignDatabase(database, { slug: box.slug, folder: dumpFolder }, signal)
-    await deps.servers.loadDatabase(box, { folder: dumpFolder, expected: dumped.rows }, signal)
+  const database = async (signal: AbortSignal) => {
+    taken = await takeDatabase(run, at, signal)
   }
-  await runConcurrently([files, load], at.signal)
-  const { rows, mark } = dumped as NonNullable<typeof dumped>
+  await runConcurrently([files, database], at.signal)
+  const { rows, mark, databaseCopy } = taken as NonNullable<typeof taken>
   const counts = Object.values(rows)
-  return { mark, media, tables: counts.length, rows: counts.reduce((sum, count) => sum + count, 0), events: rows.events ?? 0 }
+  const sum = counts.reduce((total, count) => total + count, 0)
+  return { mark, media, tables: counts.length, rows: sum, events: rows.events ?? 0, databaseCopy }
 }
 
-/** A half-loaded database is never loaded again. The dump's folder says that an earlier try began. */
-async function emptyDatabase(run: ImportRun, signal: AbortSignal): Promise<void> {
-  const { deps, box, dumpFolder } = run
-  const isFirst = await access(dumpFolder).then(
-    () => false,
+type TakenDatabase = ForeignContent & Readonly<{ databaseCopy: DatabaseCopy }>
+
+async function takeDatabase(run: ImportRun, at: At, signal: AbortSignal): Promise<TakenDatabase> {
+  const { database } = stackIn(at)
+  const base = at.resultOf('copy') as Base
+  if ('dumped' in base) return dumpAndLoad(run, { database, reason: base.dumped, isFilled: await isThere(run.dumpFolder), signal })
+  try {
+    return { ...(await takeCopy(run, database, { base, signal })), databaseCopy: copyOf(undefined) }
+  } catch (error) {
+    signal.throwIfAborted()
+    const reason = reportFailedCopy(run, error as Error)
+    return await dumpAndLoad(run, { database, reason, isFilled: true, signal })
+  } finally {
+    await endBackup(run)
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
     () => true,
+    () => false,
   )
-  if (isFirst) return
-  await rm(dumpFolder, { recursive: true, force: true })
-  const [name] = await volumeOf(run, 'postgres').catch(() => [undefined])
-  // A later step may have started it.
-  await deps.engine.stop(box.project, ['synapse'])
-  await deps.engine.discard(box.project, ['postgres'])
-  if (name !== undefined) await deps.engine.removeVolume(name)
-  await makeVolumes(run)
-  await startDatabase(deps, box, signal)
+
+/** `isFilled`: an earlier try may have filled the database of the box in part. */
+type Dumping = Readonly<{ database: ForeignDatabase; reason: string; isFilled: boolean; signal: AbortSignal }>
+
+async function dumpAndLoad(run: ImportRun, { database, reason, isFilled, signal }: Dumping): Promise<TakenDatabase> {
+  const { deps, box, dumpFolder } = run
+  if (isFilled) {
+    await rm(dumpFolder, { recursive: true, force: true })
+    await freshDatabase(run, signal)
+  }
+  await mkdir(dumpFolder, { recursive: true, mode: 0o700 })
+  const dumped = await deps.servers.dumpForeignDatabase(database, { slug: box.slug, folder: dumpFolder }, signal)
+  await deps.servers.loadDatabase(box, { folder: dumpFolder, expected: dumped.rows }, signal)
+  return { ...dumped, databaseCopy: copyOf(reason) }
 }
 
 async function compare(run: ImportRun, at: At): Promise<number> {
@@ -228,22 +247,28 @@ async function ownSecrets({ box }: ImportRun) {
   return secrets
 }
 
+/** In quick succession, as before an update opens a box: users wait. */
 function prove({ deps, context, payload, box }: ImportRun, signal: AbortSignal): Promise<ProbeResult> {
-  const { consecutive } = payload.probe
+  const rule = quickRule(payload.probe)
   const servers = watchfulServers(deps.servers, deps.engine)
   return waitUntilStable({ ...deps, servers }, box, {
-    rule: payload.probe,
+    rule,
     signal,
     onProbe: ({ reason }, good) =>
-      context.progress({ step: 'probe', detail: reason ?? `${good} of ${consecutive} good`, percent: (100 * good) / consecutive }),
+      context.progress({
+        step: 'probe',
+        detail: reason ?? `${good} of ${rule.consecutive} good`,
+        percent: (100 * good) / rule.consecutive,
+      }),
   })
 }
 
 /** Facts of the journal about a committed import. */
 export function factsOf(at: Pick<At, 'resultOf'>, downtimeMs: number): ImportFacts {
-  const { media, tables, rows, events } = takenIn(at)
+  const { media, tables, rows, events, databaseCopy } = takenIn(at)
   return {
     ...{ tables, rows, events, downtimeMs },
+    ...(databaseCopy ? { databaseCopy } : {}),
     linkedFiles: media.linked,
     copiedFiles: media.copied,
     comparedFiles: at.resultOf('compare') as number,

@@ -1,6 +1,13 @@
 import { join, posix } from 'node:path'
 import { z } from 'zod'
-import { effectiveSettings, type ImportEvidence, isFound, type MediaEvidence, type ObjectsEvidence } from '../../core/boxes/index.ts'
+import {
+  type DatabaseEvidence,
+  effectiveSettings,
+  type ImportEvidence,
+  isFound,
+  type MediaEvidence,
+  type ObjectsEvidence,
+} from '../../core/boxes/index.ts'
 import { asJson, isProblem, problem } from '../../core/kit/index.ts'
 import type { DiskSpace } from '../backup/index.ts'
 import type { ContainerEngine, ForeignStack, HostContainer, LocalBox } from '../ports/index.ts'
@@ -85,11 +92,17 @@ function stackOf({ chat, database, objects, holders, evidence }: Parts): Foreign
       ...{ container: server.container.id, database: database.database, role: server.role, port: server.port, isLocal: server.isLocal },
       otherSchemas: [...evidence.database.otherSchemas],
       hasExtensions: evidence.database.extensions.length > 0,
+      ...filesOf(server.container, evidence.database),
     },
     media: mediaFolders(chat.container, chat.mediaPath),
     objects: objects && evidence.objects ? (hostPathOf(objects, evidence.objects.path) ?? null) : null,
     addresses: evidence.addresses.map(({ address, port }) => ({ address, port })),
   }
+}
+
+function filesOf(container: HostContainer, { dataFolder, systemId }: DatabaseEvidence): Pick<ForeignStack['database'], 'files'> {
+  const folder = dataFolder === null ? undefined : hostPathOf(container, dataFolder)
+  return folder === undefined || systemId === null ? {} : { files: { folder, systemId } }
 }
 
 type Failure = Readonly<{ failure: string }>

@@ -96,7 +96,12 @@ export type ForeignDatabase = Readonly<{
   otherSchemas: readonly string[]
   /** It has extensions beside plpgsql, which stay behind. */
   hasExtensions: boolean
+  /** Its data folder on this host, and the identity of the files in it. */
+  files?: Readonly<{ folder: string; systemId: string }>
 }>
+
+/** Rows and last events of a foreign database at one moment. */
+export type ForeignContent = Readonly<{ rows: RowCounts; mark: ChatMark }>
 
 /** How far a chat server has written. */
 export type ChatMark = Readonly<{
@@ -149,7 +154,22 @@ export type BoxServers = Readonly<{
     source: ForeignDatabase,
     dump: Readonly<{ slug: string; folder: string }>,
     signal?: AbortSignal,
-  ): Promise<Readonly<{ rows: RowCounts; mark: ChatMark }>>
+  ): Promise<ForeignContent>
+  /** Throws SNAPSHOT_FAILED. */
+  foreignContent(source: ForeignDatabase, slug: string, signal?: AbortSignal): Promise<ForeignContent>
+  /** As `beginBackup`, of a foreign database. */
+  beginForeignBackup(
+    source: ForeignDatabase,
+    backup: Readonly<{ slug: string; name: string }>,
+    signal: AbortSignal,
+  ): Promise<DatabaseBackup>
+  /** True when the server on a copy of a foreign database accepts connections. */
+  copyReady(box: LocalBox, source: ForeignDatabase): Promise<boolean>
+  /**
+   * Gives a copy of a foreign database the role, the name and the settings of a box, without any other role. Throws RESTORE_FAILED; a server that
+   * was changed in part never serves.
+   */
+  adoptCopy(box: LocalBox, source: ForeignDatabase, signal?: AbortSignal): Promise<void>
   /** Throws RESTORE_FAILED. */
   chatMark(box: LocalBox, signal?: AbortSignal): Promise<ChatMark>
   /** Counts events and media since a mark, without those of probes. Throws RESTORE_FAILED. */
@@ -164,6 +184,8 @@ export type BoxServers = Readonly<{
    * counts, as of a copy of the whole volume, it only may not be empty, and takes as long for a large one. Throws RESTORE_FAILED.
    */
   finishDatabaseLoad(box: LocalBox, expected: RowCounts | undefined, signal?: AbortSignal): Promise<void>
+  /** Compares the rows of all tables. Throws RESTORE_FAILED. */
+  compareRows(box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void>
   /** Reads the stream positions; valid only while the chat server is stopped. Throws RESTORE_FAILED. */
   streamPositions(box: LocalBox, signal?: AbortSignal): Promise<StreamPositions>
   /**

@@ -7,6 +7,7 @@ export type {
   DatabaseBackup,
   DatabaseFacts,
   DatabaseUpgrades,
+  ForeignContent,
   ForeignDatabase,
   ForeignStack,
   FormerDatabase,

@@ -90,21 +90,15 @@ async function folderOf({ engine }: RebuildDeps, { slug }: LocalBox, volume: str
   return folder
 }
 
-/** Starts only PostgreSQL and waits for it. Throws RESTORE_FAILED. */
-export async function startDatabase(
-  deps: Pick<RebuildDeps, 'engine' | 'servers' | 'clock'>,
-  box: LocalBox,
-  signal: AbortSignal,
-): Promise<void> {
-  await deps.engine.up(box.project, ['postgres'], signal)
-  await waitForDatabase(deps, box, signal)
-}
+type Starting = Pick<RebuildDeps, 'engine' | 'servers' | 'clock'>
 
-async function waitForDatabase(
-  { engine, servers, clock }: Pick<RebuildDeps, 'engine' | 'servers' | 'clock'>,
+/** Starts only PostgreSQL and waits for it. `isReady`: for a database without the box's own role. Throws RESTORE_FAILED. */
+export async function startDatabase(
+  { engine, servers, clock, isReady = servers.databaseReady }: Starting & Readonly<{ isReady?: (box: LocalBox) => Promise<boolean> }>,
   box: LocalBox,
   signal: AbortSignal,
 ): Promise<void> {
+  await engine.up(box.project, ['postgres'], signal)
   const ready = await waitUntil({ clock, everyMs: 200, timeoutMs: databaseTimeoutMs, signal }, async () => {
     const database = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')
     if (database?.state !== 'running')
@@ -112,7 +106,7 @@ async function waitForDatabase(
         'RESTORE_FAILED',
         `the database of ${box.project.name} exited at its start (exit code ${database?.exitCode ?? 'unknown'})`,
       )
-    return servers.databaseReady(box)
+    return isReady(box)
   })
   if (!ready) throw problem('RESTORE_FAILED', `the database of ${box.project.name} accepts no connections`)
 }

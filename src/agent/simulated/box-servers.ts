@@ -9,10 +9,14 @@ import type { BoxServers, LocalBox, ProbeAccount } from '../ports/index.ts'
 import {
   applySimulated,
   backupSimulated,
+  compareSimulated,
+  databaseVolume,
   dumpForeignSimulated,
   dumpSimulated,
   factsOf,
   finishLoadSimulated,
+  foreignBackupSimulated,
+  foreignContentSimulated,
   loadSimulated,
   markSimulated,
   positionsOf,
@@ -36,6 +40,14 @@ export const simulatedServers = (world: World): BoxServers => ({
   }),
   dumpDatabase: (box, folder, signal) => dumpSimulated({ world, box }, folder, signal),
   dumpForeignDatabase: (source, dump, signal) => dumpForeignSimulated(world, source, { ...dump, signal }),
+  foreignContent: (source, slug, signal) => foreignContentSimulated(world, source, { slug, signal }),
+  beginForeignBackup: (source, { slug }, signal) => foreignBackupSimulated(world, source, { slug, signal }),
+  copyReady: async ({ project }) => databaseState(world, project.name) === 'ready',
+  adoptCopy: async (box, _source, signal) => {
+    signal?.throwIfAborted()
+    databaseVolume(world, box)
+  },
+  compareRows: (box, expected, signal) => compareSimulated({ world, box }, expected, signal),
   chatMark: (box, signal) => markSimulated({ world, box }, signal),
   writtenSince: (box, since) => writtenSimulated({ world, box }, since),
   loadDatabase: (box, { folder, expected }, signal) => loadSimulated({ world, box }, { folder, expected }, signal),

@@ -106,7 +106,10 @@ export const labelText = ({ fromLsn, segment }: Readonly<{ fromLsn: string; segm
   `START WAL LOCATION: ${fromLsn} (file ${segment})\n`
 
 export function switchLog(folder: string): string {
-  const name = segmentName(numberOf(lastIn(folder)) + 1)
-  writeSegment(folder, name, { content: contentOf(folder) })
+  const [last, content] = [lastIn(folder), contentOf(folder)]
+  const name = segmentName(numberOf(last) + 1)
+  // The record of the switch fills the segment.
+  writeSegment(folder, last, { content, end: startOf(numberOf(name)) })
+  writeSegment(folder, name, { content })
   return name
 }

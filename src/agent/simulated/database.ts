@@ -7,6 +7,7 @@ import type {
   ChatMark,
   DatabaseBackup,
   DatabaseFacts,
+  ForeignContent,
   ForeignDatabase,
   LocalBox,
   MediaSample,
@@ -55,16 +56,41 @@ export async function dumpForeignSimulated(
   world: World,
   { container: id }: Pick<ForeignDatabase, 'container'>,
   { slug, folder, signal }: Readonly<{ slug: string; folder: string; signal?: AbortSignal | undefined }>,
-): Promise<Readonly<{ rows: RowCounts; mark: ChatMark }>> {
-  const container = [...world.containers.values()].find((one) => one.id === id)
-  const volume = container?.volumes[0]
-  if (volume === undefined || databaseState(world, container?.project.name ?? '') !== 'ready')
-    throw problem('SNAPSHOT_FAILED', `The database of the stack of ${slug} does not accept connections`)
+): Promise<ForeignContent> {
+  const { content } = foreignDatabase(world, id, slug)
   await world.faults.linger('dumpMs', signal)
   if (world.faults.strike('dump-fails', { box: slug })) throw problem('SNAPSHOT_FAILED', `pg_dump of ${slug} failed with exit code 1`)
-  const content = world.volumes.read(volume)
   writeContent(folder, { ...content, otherDatabases: [] }, { name: dumpFile, mode: 0o700 })
   return { rows: countsOf(content), mark: markOf(content) }
+}
+
+function foreignDatabase(world: World, id: string, slug: string) {
+  const container = [...world.containers.values()].find((one) => one.id === id)
+  const volume = container?.volumes[0]
+  if (!container || volume === undefined || databaseState(world, container.project.name) !== 'ready')
+    throw problem('SNAPSHOT_FAILED', `The database of the stack of ${slug} does not accept connections`)
+  return { volume, name: container.project.name, content: world.volumes.read(volume) }
+}
+
+type Foreign = Readonly<{ slug: string; signal?: AbortSignal | undefined }>
+
+export async function foreignContentSimulated(
+  world: World,
+  { container }: Pick<ForeignDatabase, 'container'>,
+  { slug, signal }: Foreign,
+): Promise<ForeignContent> {
+  signal?.throwIfAborted()
+  const { content } = foreignDatabase(world, container, slug)
+  return { rows: countsOf(content), mark: markOf(content) }
+}
+
+export async function foreignBackupSimulated(
+  world: World,
+  { container }: Pick<ForeignDatabase, 'container'>,
+  { slug, signal }: Readonly<{ slug: string; signal: AbortSignal }>,
+): Promise<DatabaseBackup> {
+  const { volume, name } = foreignDatabase(world, container, slug)
+  return backupOf(world, { slug, name, volume }, signal)
 }
 
 const markOf = ({ stream, messages }: VolumeContent): ChatMark => ({ position: stream, lastEvents: [`$event-${messages}`] })
@@ -108,6 +134,11 @@ export async function finishLoadSimulated(
   if (world.faults.strike('load-fails', { box: box.slug })) throw problem('RESTORE_FAILED', `psql in ${box.slug} failed with exit code 1`)
   const counts = countsOf(content)
   assertSameCounts(box, expected ?? counts, counts)
+}
+
+export async function compareSimulated({ world, box }: BoxInWorld, expected: RowCounts, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted()
+  assertSameCounts(box, expected, countsOf(world.volumes.read(databaseVolume(world, box))))
 }
 
 function assertSpaceFor(world: World, box: LocalBox, what: 'dump' | 'load'): void {
@@ -155,15 +186,21 @@ export async function raiseSimulated({ world, box }: BoxInWorld, past: StreamPos
 /** Open until it is ended, its agent is gone, or the database stops. */
 export async function backupSimulated({ world, box }: BoxInWorld, signal: AbortSignal): Promise<DatabaseBackup> {
   signal.throwIfAborted()
-  const folder = world.volumes.path(databaseVolume(world, box)) as string
-  const { name } = box.project
-  if (world.backups.has(name)) throw problem('SNAPSHOT_FAILED', `the replication slot of ${box.slug} exists already`)
+  return backupOf(world, { slug: box.slug, name: box.project.name, volume: databaseVolume(world, box) }, signal)
+}
+
+type Backed = Readonly<{ slug: string; name: string; volume: string }>
+
+function backupOf(world: World, { slug, name, volume }: Backed, signal: AbortSignal): DatabaseBackup {
+  signal.throwIfAborted()
+  const folder = world.volumes.path(volume) as string
+  if (world.backups.has(name)) throw problem('SNAPSHOT_FAILED', `the replication slot of ${slug} exists already`)
   world.backups.add(name)
   const end = async () => void world.backups.delete(name)
   signal.addEventListener('abort', () => void end(), { once: true })
   const begun = beginLog(folder)
   const during = async <Value>(act: () => Value): Promise<Value> => {
-    if (!world.backups.has(name)) throw problem('SNAPSHOT_FAILED', `the backup session of ${box.slug} ended`)
+    if (!world.backups.has(name)) throw problem('SNAPSHOT_FAILED', `the backup session of ${slug} ended`)
     return act()
   }
   return { ...begun, finishCopy: () => during(() => labelText(begun)), switchLog: () => during(() => switchLog(folder)), end }

@@ -13,15 +13,20 @@ import { copySegments, segmentBytesOf, segmentsBetween } from './log-segments.ts
 export const defaultBytesPerSecond = 64 * 1024 * 1024
 
 /** `segment`: the first of the log that the copy does not have whole. */
-type RunningCopy = Readonly<{ bytes: number; segment: string; segmentBytes: number }>
+export type RunningCopy = Readonly<{ bytes: number; segment: string; segmentBytes: number }>
 /** Folders of the volumes, and the data folder in the first. */
 type Folders = Readonly<{ from: string; into: string; data: string; backup: DatabaseBackup }>
-type Copying = Readonly<{ pace(bytes: number): Promise<void>; signal: AbortSignal }>
+/** `isLeftOut`: further files, by their path in the volume. */
+type Copying = Readonly<{ pace(bytes: number): Promise<void>; signal: AbortSignal; isLeftOut?: (path: string) => boolean }>
 
 /** Copies the volume while a backup is open, which stays open. */
-export async function copyRunningDatabase({ from, into, data, backup }: Folders, { pace, signal }: Copying): Promise<RunningCopy> {
+export async function copyRunningDatabase(
+  { from, into, data, backup }: Folders,
+  { pace, signal, isLeftOut = () => false }: Copying,
+): Promise<RunningCopy> {
   const inside = data.slice(from.length + 1)
-  const bytes = await copyLiveFolder(from, into, { signal, isLeftOut: leftOut(inside), pace })
+  const isServers = leftOut(inside)
+  const bytes = await copyLiveFolder(from, into, { signal, isLeftOut: (path) => isServers(path) || isLeftOut(path), pace })
   const target = join(into, inside)
   await writeAsOwner(target, join('global', 'pg_control'), await stableControl(data))
   await writeAsOwner(target, 'backup_label', await backup.finishCopy())

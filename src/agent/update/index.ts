@@ -2,11 +2,11 @@
 // what updates leave on a host. Core decides the next step (`updateSaga`); every step can be repeated after a kill at any point.
 // After the fence is raised the update needs nothing from the daemon. It never restores after a commit and never lifts a foreign fence.
 export type { ChangeDeps as UpdateDeps } from '../change/index.ts'
-export { dataFolderIn, stableControl } from './control-file.ts'
+export { controlOf, dataFolderIn, stableControl } from './control-file.ts'
 export { linkToOutside } from './copy-folder.ts'
-export { copyRunningDatabase, defaultBytesPerSecond, paceOf } from './copy-running.ts'
+export { copyRunningDatabase, defaultBytesPerSecond, paceOf, type RunningCopy } from './copy-running.ts'
 export { dumpProjects, sweepDumpServers } from './dump-server.ts'
-export { segmentOf, segmentsBetween } from './log-segments.ts'
+export { copySegments, segmentOf, segmentsBetween, startOfSegment } from './log-segments.ts'
 export { prefetch } from './prefetch.ts'
 export { imageRemovals, imageSweeper } from './sweep-images.ts'
 export { formerDatabaseSweeper, pinSweeper, sweepCopies, sweepWork } from './sweep-leftovers.ts'

@@ -15,6 +15,9 @@ export const segmentOf = ({ timeline, checkpoint }: Pick<ControlFile, 'timeline'
 const numberOf = (name: string, segmentBytes: number): bigint =>
   BigInt(`0x${name.slice(8, 16)}`) * (0x1_0000_0000n / BigInt(segmentBytes)) + BigInt(`0x${name.slice(16)}`)
 
+/** Where a segment begins. */
+export const startOfSegment = (name: string, segmentBytes: number): bigint => numberOf(name, segmentBytes) * BigInt(segmentBytes)
+
 /** All segments from one to another, both included. Throws CONFLICT where they are on different timelines. */
 export function segmentsBetween(first: string, last: string, segmentBytes: number): string[] {
   if (first.slice(0, 8) !== last.slice(0, 8))

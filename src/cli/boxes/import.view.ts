@@ -1,4 +1,11 @@
-import { type BoxCommandResult, type BoxImport, type ImportPlan, importHint, writtenText } from '../../core/boxes/index.ts'
+import {
+  type BoxCommandResult,
+  type BoxImport,
+  databaseCopyText,
+  type ImportPlan,
+  importHint,
+  writtenText,
+} from '../../core/boxes/index.ts'
 import { bytesText, duration, plural } from '../../core/kit/index.ts'
 import { clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { stateText } from './await-command.ts'
@@ -20,7 +27,7 @@ export function importPlanView(plan: ImportPlan, style: Style, { slug }: { slug:
 const listed = (title: string, lines: readonly string[]): string =>
   lines.length === 0 ? '' : [title, ...lines.map((line) => `  ${clean(line)}`)].join('\n')
 
-function foundTable({ found: { chatServer, serverName, database, media, objects } }: ImportPlan, style: Style): string {
+function foundTable({ found: { chatServer, serverName, database, media, objects }, databaseCopy }: ImportPlan, style: Style): string {
   const rows: (readonly [string, string])[] = [
     ...(serverName === null ? [] : ([['server name', serverName]] as const)),
     ...(chatServer
@@ -45,6 +52,7 @@ function foundTable({ found: { chatServer, serverName, database, media, objects 
               .map(([name, count]) => `${count} ${name}`)
               .join(', '),
           ],
+          ...(databaseCopy ? ([['', databaseCopyText(databaseCopy)]] as const) : []),
         ] as const)
       : []),
     ...(media
@@ -111,6 +119,7 @@ const importFields = (one: BoxImport, style: Style): string =>
     ['import', style.paint[importTint(one.state)](stateText(one.state))],
     ['from', `${clean(one.project)} in ${clean(one.folder)}`],
     ['taken', one.facts && factsText(one.facts)],
+    ['database', one.facts?.databaseCopy && clean(databaseCopyText(one.facts.databaseCopy))],
     ['left out', one.dropped.map(clean).join(', ')],
     ['addresses', one.facts?.addresses.map(clean).join(', ')],
     ['downtime', one.facts && duration(one.facts.downtimeMs)],

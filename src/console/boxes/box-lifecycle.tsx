@@ -3,6 +3,7 @@ import {
   type BoxImport,
   type BoxMove,
   type BoxRemoval,
+  databaseCopyText,
   importHint,
   isMoveShown,
   isRemovalShown,
@@ -77,6 +78,7 @@ const importTones: Readonly<Record<string, Tone>> = { imported: 'ok', finished: 
 const importFacts = (one: BoxImport): readonly Fact[] => [
   ['State', <Status tone={importTones[one.state] ?? 'working'}>{one.state}</Status>],
   ['Stack', `${one.project} in ${one.folder}`],
+  ['Database', one.facts?.databaseCopy && databaseCopyText(one.facts.databaseCopy)],
   ['Left out', one.dropped.length > 0 ? one.dropped.join(', ') : undefined],
   ['Addresses', one.facts?.addresses.join(', ')],
   ['Downtime', one.facts ? duration(one.facts.downtimeMs) : undefined],

@@ -1,5 +1,12 @@
 import { useState } from 'react'
-import { type BoxCommandResult, type BoxDetail, type ImportPlan, isImportFinished, lifecycleQuestions } from '../../core/boxes/index.ts'
+import {
+  type BoxCommandResult,
+  type BoxDetail,
+  databaseCopyText,
+  type ImportPlan,
+  isImportFinished,
+  lifecycleQuestions,
+} from '../../core/boxes/index.ts'
 import { bytesText } from '../../core/kit/index.ts'
 import { ActionDialog, api, Button, Check, type Fact, KeyValues, queryClient, quoted, Section, Status, useMay } from '../kit/index.ts'
 import { awaitCommand } from './await-command.ts'
@@ -89,9 +96,15 @@ const Plan = ({ plan }: Readonly<{ plan: ImportPlan }>) => (
   </>
 )
 
-const planFacts = ({ found: { chatServer, database, media, objects, addresses }, dropped, space }: ImportPlan): readonly Fact[] => [
+const planFacts = ({
+  found: { chatServer, database, media, objects, addresses },
+  databaseCopy,
+  dropped,
+  space,
+}: ImportPlan): readonly Fact[] => [
   ['Chat server', chatServer && `Synapse ${chatServer.version ?? 'unknown'} in ${chatServer.container}`],
   ['Database', database && `${database.name} in ${database.container}, PostgreSQL ${database.version}, ${bytesText(database.bytes)}`],
+  ['Database copy', databaseCopy && databaseCopyText(databaseCopy)],
   ['Media', media && `${media.path}, ${bytesText(media.bytes)}`],
   ['Objects', objects && `${objects.container}, ${bytesText(objects.bytes)}`],
   ['Addresses', addresses.join(', ')],

@@ -20,6 +20,18 @@ export const HotCopyFacts = z.object({
 })
 export type HotCopyFacts = z.infer<typeof HotCopyFacts>
 
+/** SQL whose value is `HotCopyFacts` as JSON; `role` is an SQL expression. */
+export const hotCopySql = (role: string): string => `json_build_object(
+    'major', current_setting('server_version_num')::int / 10000,
+    'walLevel', current_setting('wal_level'),
+    'freeSlots', current_setting('max_replication_slots')::int - (select count(*) from pg_replication_slots),
+    'fullPageWrites', current_setting('full_page_writes')::boolean,
+    'isStandby', pg_is_in_recovery(),
+    'isSuperuser', coalesce((select rolsuper from pg_roles where rolname = ${role}), false),
+    'checksumFailures', (select coalesce(sum((to_jsonb(d)->>'checksum_failures')::bigint), 0) from pg_stat_database d),
+    'tablespaces', (select count(*) from pg_tablespace where spcname not in ('pg_default', 'pg_global'))
+  )`
+
 /** The oldest PostgreSQL with the backup functions that the agent calls. */
 const oldestMajor = 15
 

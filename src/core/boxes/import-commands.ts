@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AddressedBox, VersionsReport } from './command-parts.ts'
 import { Digest, ImageRef } from './images.ts'
-import { ImportDrops, ImportPlan } from './import-plan.ts'
+import { DatabaseCopy, ImportDrops, ImportPlan } from './import-plan.ts'
 import { ChatDomain, Service } from './names.ts'
 import { ProbeResult, ProbeRule } from './probe.ts'
 
@@ -27,6 +27,8 @@ export const ImportFacts = z.object({
   copiedFiles: count,
   /** Media compared byte for byte. */
   comparedFiles: count,
+  /** Missing where an older agent has imported the box. */
+  databaseCopy: DatabaseCopy.optional(),
   /** From the stop of the foreign chat server until the box was open. */
   downtimeMs: z.number().min(0),
   /** Addresses of the stack that the box has taken over; empty: a reverse proxy must be pointed to the box. */

@@ -1,3 +1,5 @@
+import type { HotCopyFacts } from './hot-copy.ts'
+
 // Evidence about a foreign stack, collected by the agent by asking what runs. It may contain secrets and stays on the host: only the plan that is
 // made from it is sent.
 
@@ -74,6 +76,13 @@ export type DatabaseEvidence = Readonly<{
   dataFolder: string | null
   /** Mount that holds the folder: a volume with a name or a folder, a volume without a name, or the container alone. */
   dataMount: 'named' | 'anonymous' | 'none'
+  /** Made with its files. */
+  systemId: string | null
+  hotCopy: HotCopyFacts | null
+  /** Collation, character type and provider of its sort order, where they are not those of a box. */
+  locale: string | null
+  /** Objects that only a superuser makes and that a box does not have, such as event triggers. */
+  ownObjects: readonly string[]
 }>
 
 export type MediaEvidence = Readonly<{

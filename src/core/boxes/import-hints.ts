@@ -1,4 +1,5 @@
 import { plural } from '../kit/index.ts'
+import type { DatabaseCopy } from './import-plan.ts'
 import type { BoxImport, ImportState } from './import-record.ts'
 
 const over: readonly ImportState[] = ['failed', 'undone', 'finished']
@@ -15,6 +16,11 @@ export const importHint = ({ state, project, facts }: BoxImport, slug: string): 
     undone: `The stack ${project} runs again. The volumes of the box stay until the next import.`,
     finished: `${slug} is a box like any other.`,
   })[state]
+
+export const databaseCopyText = ({ mode, reason }: DatabaseCopy): string =>
+  mode === 'hot'
+    ? 'copied while the stack serves'
+    : `dumped and loaded while the stack is stopped${reason === undefined ? '' : `: ${reason}`}`
 
 const proxyHint = (facts: BoxImport['facts']): string =>
   facts && facts.addresses.length === 0 ? ' No address of the stack leads to the box: point the reverse proxy to its public port.' : ''

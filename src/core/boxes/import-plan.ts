@@ -11,6 +11,7 @@ import {
   warningsOf,
   workersOf,
 } from './import-checks.ts'
+import { whyDumped } from './import-copy.ts'
 import { type ImportEvidence, isFound } from './import-evidence.ts'
 import { type EffectiveSetting, effectiveSettings, type NoEffect, originText, type SettingContext, treatmentOf } from './import-settings.ts'
 
@@ -19,6 +20,10 @@ const texts = z.array(text).max(300)
 
 /** Names of items that the box may lack. */
 export const ImportDrops = z.array(z.string().min(1).max(300)).max(100)
+
+/** `hot`: its files are copied while the stack serves. `dump`: it is dumped and loaded while the stack is stopped, for this reason. */
+export const DatabaseCopy = z.object({ mode: z.enum(['hot', 'dump']), reason: text.optional() })
+export type DatabaseCopy = z.infer<typeof DatabaseCopy>
 
 /** The result of an import before it is done, with all reasons against it. Contains no secret and no value of a setting. */
 export const ImportPlan = z.object({
@@ -52,6 +57,8 @@ export const ImportPlan = z.object({
   dropped: z.array(z.object({ name: text, origins: texts, consequence: text, accepted: z.boolean() })).max(300),
   blockers: texts,
   warnings: texts,
+  /** How the database is taken; missing from older agents, and without a database. */
+  databaseCopy: DatabaseCopy.optional(),
   space: z.object({ neededBytes: z.number(), freeBytes: z.number(), mediaIsLinked: z.boolean() }),
   downtimeMs: z.number(),
 })
@@ -77,6 +84,7 @@ export function planImport({ evidence, chatDomain, versions, drop }: Input): Imp
     accepted: drop.includes(one.name),
   }))
   const space = spaceFor(evidence)
+  const databaseCopy = isFound(database) ? copyOf(whyDumped(database, versions.postgres)) : undefined
   const blockers = [
     // A file as its database is in no server.
     ...[chat, ...(usesSqlite(settings) ? [] : [database]), media, ...(objects ? [objects] : [])].flatMap((part) =>
@@ -107,8 +115,9 @@ export function planImport({ evidence, chatDomain, versions, drop }: Input): Imp
     dropped,
     blockers: blockers.map(clip),
     warnings: [...warningsOf(evidence, settings), ...unusedWarnings(of.unused)].map(clip),
+    ...(databaseCopy ? { databaseCopy } : {}),
     space,
-    downtimeMs: downtimeOf(evidence),
+    downtimeMs: downtimeOf(evidence, databaseCopy),
   }
 }
 
@@ -209,15 +218,19 @@ function spaceFor({ database, media, objects, freeBytes }: ImportEvidence): Impo
   return { neededBytes: 2 * databaseBytes + mediaBytes + objectBytes + reserveBytes, freeBytes, mediaIsLinked }
 }
 
-/** Slow disks: a dump and a load of the database read and write it once each. */
-const bytesPerMs = { dump: 15_000, load: 8_000 } as const
-/** Start of the servers and three good probes. */
-const startMs = 90_000
+/** Slow disks: a dump and a load of the database read and write it once each; to count its rows it is read. */
+const bytesPerMs = { dump: 15_000, load: 8_000, count: 100_000 } as const
+/** Stop and start of the servers, and three good probes. */
+const startMs = 30_000
 
-const downtimeOf = ({ database }: ImportEvidence): number => {
+function downtimeOf({ database }: ImportEvidence, copy: DatabaseCopy | undefined): number {
   const bytes = isFound(database) ? database.bytes : 0
-  return Math.round(bytes / bytesPerMs.dump + bytes / bytesPerMs.load + startMs)
+  const takenMs = copy?.mode === 'hot' ? bytes / bytesPerMs.count : bytes / bytesPerMs.dump + bytes / bytesPerMs.load
+  return Math.round(takenMs + startMs)
 }
+
+export const copyOf = (reason: string | undefined): DatabaseCopy =>
+  reason === undefined ? { mode: 'hot' } : { mode: 'dump', reason: clip(reason) }
 
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
 

@@ -12,6 +12,7 @@ export type ImportStep =
   | 'images'
   | 'files'
   | 'prepare'
+  | 'copy'
   | 'fence'
   | 'data'
   | 'compare'
@@ -41,6 +42,7 @@ export const importSaga: Saga<ImportStep, ImportWorld> = {
     { name: 'images' },
     { name: 'files' },
     { name: 'prepare' },
+    { name: 'copy' },
     { name: 'fence', holds: (_, { quiet }) => quiet },
     { name: 'data' },
     { name: 'compare' },

@@ -92,7 +92,7 @@ export {
 } from './fences.ts'
 export { growthOf, growthText, type SizePart, sizeParts } from './growth.ts'
 export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealth } from './health.ts'
-export { chooseSnapshot, HotCopyFacts, type HotCopyInput, SnapshotChoice, whyNoHotCopy } from './hot-copy.ts'
+export { chooseSnapshot, HotCopyFacts, type HotCopyInput, hotCopySql, SnapshotChoice, whyNoHotCopy } from './hot-copy.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, majorOfImage, parseImage, registryOf, UpgradeImage, unusedImages } from './images.ts'
 export type { ImportFacts, WrittenSince } from './import-commands.ts'
@@ -107,6 +107,7 @@ export type {
 export { isFound } from './import-evidence.ts'
 export {
   adoptedFindings,
+  databaseCopyText,
   importHint,
   inPlaceText,
   isImportFinished,
@@ -115,7 +116,7 @@ export {
   observedText,
   writtenText,
 } from './import-hints.ts'
-export { ImportPlan, planImport } from './import-plan.ts'
+export { copyOf, type DatabaseCopy, ImportPlan, planImport } from './import-plan.ts'
 export { BoxImport, type ImportEvent, type ImportState, importTransition } from './import-record.ts'
 export { type ImportStep, type ImportWorld, importSaga, type UndoImportStep, undoImportSaga } from './import-saga.ts'
 export { effectiveSettings } from './import-settings.ts'

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { localBoxes, provision } from '../../../src/agent/boxes/index.ts'
@@ -61,6 +61,11 @@ async function aStack({ inPlace = false } = {}) {
 }
 type Stack = Awaited<ReturnType<typeof aStack>>
 
+async function filesOf(host: Stack['host'], project: string) {
+  const folder = (await host.engine.volumePath(`${project}-postgres`)) as string
+  return { files: { folder, systemId: (await readFile(join(folder, 'global', 'pg_control'))).readBigUInt64LE(0).toString() } }
+}
+
 function programsOf(host: Stack['host'], { project }: LocalBox): ForeignPrograms {
   const containerOf = async (service: string) => {
     const { id } = (await host.engine.containers(project)).find((one) => one.service === service) ?? { id: '' }
@@ -78,6 +83,7 @@ function programsOf(host: Stack['host'], { project }: LocalBox): ForeignPrograms
       isLocal: true,
       otherSchemas: [],
       hasExtensions: false,
+      ...(await filesOf(host, project.name)),
     },
     media: [{ from: (await host.engine.volumePath(`${project.name}-media`)) ?? '', inside: '' }],
     objects: (await host.engine.volumePath(`${project.name}-objects`)) ?? null,
@@ -157,6 +163,99 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
       await expectStackRuns(stack)
       if (!life.died()) return
     }
+  })
+})
+
+describe('the database', () => {
+  const importWith = async (change: (deps: ImportDeps) => Partial<ImportDeps>, progress: CommandContext['progress'] = () => undefined) => {
+    const stack = await aStack()
+    const whole = await stack.agent()
+    const deps = { ...whole, ...change(whole) }
+    const context = { ...aContext('the-import'), progress }
+    return { stack, deps, imported: () => run(stack, deps, context) }
+  }
+  const servers = (changed: (ports: ImportDeps['servers']) => Partial<ImportDeps['servers']>) => (deps: ImportDeps) => ({
+    servers: { ...deps.servers, ...changed(deps.servers) },
+  })
+
+  test('is copied while the stack serves, with what is written until it is stopped', async () => {
+    const calls: string[] = []
+    const watched = await importWith(
+      servers((ports) => ({
+        dumpForeignDatabase: async () => Promise.reject(new Error('it is copied')),
+        adoptCopy: async (...of) => {
+          calls.push('adopt')
+          await ports.adoptCopy(...of)
+        },
+      })),
+      ({ step }) => {
+        if (step === 'fence') watched.stack.host.traffic.sendMessage(watched.stack.observed)
+      },
+    )
+    const { facts } = await watched.imported()
+    expect(facts).toMatchObject({ databaseCopy: { mode: 'hot' }, events: 4 })
+    expect(calls).toEqual(['adopt'])
+    const box = (await watched.stack.boxes.find('oak')) as LocalBox
+    expect(watched.stack.host.traffic.content(box)).toMatchObject({ messages: 4, media: 1 })
+    // The log of the stack is kept no longer.
+    const own = await watched.deps.servers
+      .beginBackup(watched.stack.observed, 'after', new AbortController().signal)
+      .catch((error) => error)
+    expect(own).toMatchObject({ code: 'BOX_UNHEALTHY' })
+  })
+
+  const failing: [string, (deps: ImportDeps) => Partial<ImportDeps>, RegExp][] = [
+    [
+      'no backup can begin',
+      servers(() => ({ beginForeignBackup: async () => Promise.reject(new Error('all replication slots are in use')) })),
+      /all replication slots are in use/,
+    ],
+    [
+      'a copy cannot be taken over',
+      servers(() => ({ adoptCopy: async () => Promise.reject(new Error('a role has objects')) })),
+      /a role has objects/,
+    ],
+    [
+      'the copy has other rows',
+      servers(() => ({ compareRows: async () => Promise.reject(new Error('events has 2 rows instead of 3')) })),
+      /events has 2 rows/,
+    ],
+    [
+      'the recovery ends too early',
+      servers((ports) => ({
+        copyReady: async (box, source) => {
+          const folder = (await whereOf(box)) as string
+          const bytes = await readFile(folder)
+          bytes.writeBigUInt64LE(1n, 40)
+          await writeFile(folder, bytes)
+          return ports.copyReady(box, source)
+        },
+      })),
+      /did not recover to the end of the log/,
+    ],
+  ]
+  let whereOf: (box: LocalBox) => Promise<string | undefined> = async () => undefined
+  test.each(failing)('is dumped where %s, and the result says so', async (_, change, reason) => {
+    const { stack, deps, imported } = await importWith(change)
+    whereOf = async ({ project }) => join((await deps.engine.volumePath(`${project.name}-postgres`)) ?? '', 'global', 'pg_control')
+    expect((await imported()).facts.databaseCopy).toEqual({ mode: 'dump', reason: expect.stringMatching(reason) })
+    await expectBoxRuns(stack)
+  })
+
+  test('is dumped where the files in its folder are of another server', async () => {
+    const { stack, imported } = await importWith((deps) => ({
+      foreign: {
+        ...deps.foreign,
+        survey: async (...of) => {
+          const found = await deps.foreign.survey(...of)
+          const { files } = (found.stack as ForeignStack).database as { files: { folder: string; systemId: string } }
+          const database = { ...(found.stack as ForeignStack).database, files: { ...files, systemId: '1' } }
+          return { ...found, stack: { ...(found.stack as ForeignStack), database } }
+        },
+      },
+    }))
+    expect((await imported()).facts.databaseCopy).toMatchObject({ mode: 'dump', reason: expect.stringMatching(/is not the data folder/) })
+    await expectBoxRuns(stack)
   })
 })
 

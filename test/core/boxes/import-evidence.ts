@@ -1,4 +1,11 @@
-import type { ChatConfigFile, ChatEvidence, DatabaseEvidence, ImportEvidence, MediaEvidence } from '../../../src/core/boxes/index.ts'
+import type {
+  ChatConfigFile,
+  ChatEvidence,
+  DatabaseEvidence,
+  HotCopyFacts,
+  ImportEvidence,
+  MediaEvidence,
+} from '../../../src/core/boxes/index.ts'
 
 export const aConfigFile = (settings: Record<string, unknown>, change: Partial<ChatConfigFile> = {}): ChatConfigFile => ({
   path: '/data/homeserver.yaml',
@@ -20,6 +27,12 @@ export const aChat = (change: Partial<ChatEvidence> = {}): ChatEvidence => ({
   clientApiAnswers: true,
   signingKeyId: 'ed25519:a_hand',
   otherSigningKeyIds: [],
+  ...change,
+})
+
+export const aHotCopy = (change: Partial<HotCopyFacts> = {}): HotCopyFacts => ({
+  ...{ major: 16, walLevel: 'replica', freeSlots: 10, fullPageWrites: true, isStandby: false, isSuperuser: true },
+  ...{ checksumFailures: 0, tablespaces: 0 },
   ...change,
 })
 
@@ -45,6 +58,7 @@ export const aDatabase = (change: Partial<DatabaseEvidence> = {}): DatabaseEvide
   appservices: [],
   ...{ unreadable: [], extensions: [], extensionUses: [], otherDatabases: [] },
   ...{ dataFolder: '/var/lib/postgresql/data', dataMount: 'named' as const },
+  ...{ systemId: '7000', hotCopy: aHotCopy(), locale: null, ownObjects: [] },
   ...change,
 })
 

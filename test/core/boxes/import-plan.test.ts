@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { type ChatConfigFile, effectiveSettings, type ImportEvidence, planImport } from '../../../src/core/boxes/index.ts'
-import { aChat, aConfigFile, aDatabase, anEvidence, someMedia } from './import-evidence.ts'
+import {
+  type ChatConfigFile,
+  type DatabaseEvidence,
+  effectiveSettings,
+  type ImportEvidence,
+  planImport,
+} from '../../../src/core/boxes/index.ts'
+import { aChat, aConfigFile, aDatabase, aHotCopy, anEvidence, someMedia } from './import-evidence.ts'
 
 const input = { chatDomain: 'linden.test', versions: { synapse: '1.163.2', postgres: '16.14' }, drop: [] as string[] }
 const planOf = (evidence: Partial<ImportEvidence>, drop: string[] = []) => planImport({ ...input, evidence: anEvidence(evidence), drop })
@@ -292,6 +298,29 @@ test('media that cannot be linked need their space', () => {
   })
 })
 
-test('downtime grows with the database', () => {
-  expect(planOf({ database: aDatabase({ bytes: 1_000_000_000 }) }).downtimeMs).toBeGreaterThan(planOf({}).downtimeMs + 100_000)
+test('downtime hardly grows with a database whose files are copied, and does with one that is dumped', () => {
+  const planned = (change: Partial<DatabaseEvidence>) => planOf({ database: aDatabase(change) })
+  const bytes = 1_000_000_000
+  expect(planned({}).databaseCopy).toEqual({ mode: 'hot' })
+  expect(planned({ bytes }).downtimeMs).toBeLessThan(planned({}).downtimeMs + 15_000)
+  const dumped = { hotCopy: null }
+  expect(planned({ ...dumped, bytes }).downtimeMs).toBeGreaterThan(planned(dumped).downtimeMs + 100_000)
+})
+
+const dumped: [string, Partial<DatabaseEvidence>, RegExp][] = [
+  ['another major version', { version: '15.9' }, /the stack runs PostgreSQL 15\.9, the box 16/],
+  ['no superuser', { hotCopy: aHotCopy({ isSuperuser: false }) }, /no superuser/],
+  ['a minimal log', { hotCopy: aHotCopy({ walLevel: 'minimal' }) }, /wal_level/],
+  ['a tablespace', { hotCopy: aHotCopy({ tablespaces: 1 }) }, /1 tablespace/],
+  ['data in the layer of the container', { dataMount: 'none' }, /in no volume/],
+  ['another collation', { locale: 'en_US.utf8 and en_US.utf8' }, /sorts by en_US\.utf8 and en_US\.utf8, a box by C/],
+  ['the name of a database of every server', { name: 'postgres' }, /has the name postgres/],
+  ['another database', { otherDatabases: ['wiki'] }, /other databases \(wiki\)/],
+  ['another client', { otherClients: ['bot'] }, /other clients \(bot\)/],
+  ['another schema', { otherSchemas: ['stats'] }, /1 other schema/],
+  ['an extension', { extensions: ['pg_trgm'] }, /extensions \(pg_trgm\)/],
+  ['an event trigger', { ownObjects: ['event trigger audit'] }, /also has event trigger audit/],
+]
+test.each(dumped)('a server with %s is dumped, and the plan says why', (_, change, reason) => {
+  expect(planOf({ database: aDatabase(change) }).databaseCopy).toEqual({ mode: 'dump', reason: expect.stringMatching(reason) })
 })
