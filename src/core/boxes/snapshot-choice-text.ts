@@ -3,7 +3,6 @@ import type { SnapshotChoice } from './hot-copy.ts'
 
 const copyWords = {
   before: 'dumped and stored while the box is stopped',
-  alongside: 'copied while the box is stopped',
   hot: 'copied while the box serves',
 } as const satisfies Record<SnapshotMode, string>
 
