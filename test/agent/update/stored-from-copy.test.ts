@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { simulatedImage } from '../../../src/agent/simulated/index.ts'
 import { sweepDumpServers, updateSteps } from '../../../src/agent/update/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
@@ -344,14 +344,25 @@ test('the server of a lost command is removed when the agent starts, that of an 
   const world = await aWorld()
   const { engine, journal, workFolder } = await world.agent()
   const leaving = new AbortController()
+  let dumping = (): void => undefined
+  const isDumping = new Promise<void>((resolve) => {
+    dumping = resolve
+  })
   const deps = await world.agent((ports) => ({
     ...ports,
-    servers: { ...ports.servers, dumpDatabase: () => new Promise<never>(() => leaving.abort(new Error('killed'))) },
+    servers: {
+      ...ports.servers,
+      dumpDatabase: () =>
+        new Promise<never>(() => {
+          leaving.abort(new Error('killed'))
+          dumping()
+        }),
+    },
     engine: { ...ports.engine, removeProject: () => Promise.reject(new Error('killed')) },
   }))
   world.run(order(), { deps, context: aContext({ signal: leaving.signal }) }).catch(() => undefined)
-  await vi.waitFor(async () => expect(await engine.projects('dump-')).toHaveLength(1))
-  await vi.waitFor(() => expect(leaving.signal.aborted).toBe(true))
+  await isDumping
+  expect(await engine.projects('dump-')).toHaveLength(1)
   expect(await sweepDumpServers({ engine, journal: await reopened(world), workFolder })).toEqual([])
   expect(await sweepDumpServers({ engine, journal: { ...journal, open: async () => [] }, workFolder })).toHaveLength(1)
   expect(await engine.projects('dump-')).toEqual([])
