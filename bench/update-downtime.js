@@ -28,7 +28,6 @@ const hotUpdate = 'update, hot copy'
 /** `empty`: seconds that it may take on an empty box. `ratio`: what it may take on any other, against the empty one. */
 const all = [
   { what: 'update, snapshot before', work: (box) => box.throughAgent(target) },
-  { what: 'update, snapshot alongside', work: (box) => box.throughAgent(target, { snapshot: 'alongside' }) },
   { what: hotUpdate, work: (box) => box.throughAgent(target, { snapshot: 'hot' }), empty: 5, ratio: 1.25 },
   {
     what: 'image that dies at its start, hot copy',

@@ -130,8 +130,7 @@ test.each([
   ['until-stable', 'before', ['prefetch', 'snapshot', 'recreate']],
   // The box is open during the last one.
   ['until-proven', 'before', ['fence', 'cold-copy', 'quick-probe', 'probe']],
-  ['until-proven', 'alongside', ['cold-copy', 'recreate', 'unfence', 'snapshot']],
-  ['until-proven', 'hot', ['hot-copy', 'fence', 'cold-copy', 'recreate', 'snapshot']],
+  ['until-proven', 'hot', ['hot-copy', 'fence', 'cold-copy', 'recreate', 'unfence', 'snapshot']],
   ['until-stable', 'before', ['stop', 'rewrite', 'commit']],
 ])('fenced %s, snapshot %s, the agent is killed at %j of one update: it continues each time and commits', async (mode, snapshot, steps) => {
   await newVersion()

@@ -1,10 +1,9 @@
 import { readdir } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { type BoxCommandPayload, boxCommands } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { CommandExecutor, ContainerEngine, LocalBox, Project } from '../ports/index.ts'
+import type { CommandExecutor, ContainerEngine, ContainerState, LocalBox, Project } from '../ports/index.ts'
 import { readCompose, readComposeFile } from './compose-file.ts'
-import { composeNames, fileOfContainers } from './file-set.ts'
 import { assertStackUnclaimed, existingBox, type LocalBoxes } from './local-boxes.ts'
 
 import { type ReportDeps, reportVersions } from './report-versions.ts'
@@ -57,4 +56,16 @@ export async function projectIn(engine: ContainerEngine, { folder, project: name
     )
   const envFile = named('envFiles') ?? (present.includes('.env') ? join(folder, '.env') : undefined)
   return { name, folder, composeFile, ...(envFile === undefined ? {} : { envFile }) }
+}
+
+/** The default names of compose, in its order. */
+const composeNames = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml']
+
+/** The one file in the folder that all containers were brought up from; undefined where that is not so. */
+function fileOfContainers(folder: string, containers: readonly ContainerState[], key: 'composeFiles' | 'envFiles'): string | undefined {
+  // A container that a restore recreated names a file of the agent, which says nothing about the owner's.
+  const byOwner = containers.filter(({ composeFiles }) => !composeFiles.some((path) => basename(path).startsWith('.compose.')))
+  const sets = [...new Set(byOwner.map((container) => container[key].join('\n')))]
+  const [only] = sets
+  return sets.length === 1 && only && !only.includes('\n') && dirname(only) === folder ? only : undefined
 }

@@ -96,4 +96,4 @@ function ifMissing(error: NodeJS.ErrnoException): undefined {
 }
 
 /** The identity of a database is the first field of this file. */
-export const systemIdOf = async (control: string): Promise<string> => (await readFile(control)).readBigUInt64LE(0).toString()
+const systemIdOf = async (control: string): Promise<string> => (await readFile(control)).readBigUInt64LE(0).toString()

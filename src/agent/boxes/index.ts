@@ -28,7 +28,7 @@ export {
   resolvedCompose,
 } from './compose-file.ts'
 export { composeRecord, recordCompose } from './compose-record.ts'
-export { assertOwnDatabaseFiles, databaseWarnings, systemIdOf } from './database-files.ts'
+export { assertOwnDatabaseFiles, databaseWarnings } from './database-files.ts'
 export { extraServicesOf } from './extra-file.ts'
 export {
   assertNotInMaintenance,

@@ -1,11 +1,11 @@
 import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { ContainerEngine, Project } from '../ports/index.ts'
+import type { ContainerEngine, ContainerUsage, Project } from '../ports/index.ts'
 import { composeArguments, configHashes, runDocker } from './compose.ts'
 import { composedServices, resolveCompose } from './compose-model.ts'
 import { connect, type Docker, type DockerSettings, limitsOf } from './connect.ts'
 import { containersIn } from './containers.ts'
-import { engineProblem } from './engine-problem.ts'
+import { engineProblem, hasStatus } from './engine-problem.ts'
 import { execIn } from './exec.ts'
 import { hostContainers, projectContainers, projectVolumes, removeContainers, startContainers, stopContainers } from './host-containers.ts'
 import { imagesOn, libcOf, pin, removeImage, unpin } from './images.ts'
@@ -16,7 +16,6 @@ import { localDigests, pull } from './pull.ts'
 import { resolve } from './registry.ts'
 import { engineEvents, followLogs, logs } from './streams.ts'
 import { ignoring, up } from './up.ts'
-import { usage } from './usage.ts'
 import { createVolume, imageFolders, removeVolume, volumePath, volumesFolder } from './volumes.ts'
 
 /** The container engine of this host: the API for containers, the compose plugin for compose files. */
@@ -118,4 +117,37 @@ async function down(settings: DockerSettings, project: Project, volumes: boolean
     otherwise: 'DOCKER_UNAVAILABLE',
     timeoutMs: limitsOf(settings).composeChangeMs,
   })
+}
+
+/** The engine measures twice, a second apart. Null for a container that does not run or is gone. */
+async function usage(docker: Docker, id: string): Promise<ContainerUsage | null> {
+  try {
+    const stats: Stats = await docker.getContainer(id).stats({ stream: false })
+    return stats.memory_stats?.usage === undefined ? null : usageOf(stats)
+  } catch (error) {
+    if (hasStatus(error, 404)) return null
+    throw engineProblem(error, `Measuring ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+  }
+}
+
+type Cpu = Readonly<{ cpu_usage?: { total_usage?: number }; system_cpu_usage?: number; online_cpus?: number }>
+/** Fields are missing where the host's kernel does not count them. */
+type Stats = Readonly<{
+  cpu_stats?: Cpu
+  precpu_stats?: Cpu
+  memory_stats?: Readonly<{ usage?: number; limit?: number; stats?: Readonly<Record<string, number>> }>
+}>
+
+const usageOf = ({ cpu_stats, precpu_stats, memory_stats: { usage, limit, stats } = {} }: Stats): ContainerUsage => ({
+  cpuPercent: cpuPercent(cpu_stats, precpu_stats),
+  // Like `docker stats`: without the file cache, which the kernel takes back when it needs the memory.
+  memoryBytes: usage === undefined ? null : Math.max(0, usage - (stats?.inactive_file ?? stats?.total_inactive_file ?? 0)),
+  memoryLimitBytes: limit ?? null,
+})
+
+function cpuPercent(now: Cpu | undefined, before: Cpu | undefined): number | null {
+  const used = (now?.cpu_usage?.total_usage ?? Number.NaN) - (before?.cpu_usage?.total_usage ?? Number.NaN)
+  const elapsed = (now?.system_cpu_usage ?? Number.NaN) - (before?.system_cpu_usage ?? Number.NaN)
+  const percent = (used / elapsed) * (now?.online_cpus ?? 1) * 100
+  return Number.isFinite(percent) ? Math.round(percent * 10) / 10 : null
 }

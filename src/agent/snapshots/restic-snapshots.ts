@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { isProblem, type Problem, printable, problem } from '../../core/kit/index.ts'
+import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import {
   commandTag,
   type Ended,
@@ -23,7 +24,6 @@ import {
 } from '../../node/restic/index.ts'
 import { ownedEnvironment } from '../journal/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
-import { ownSnapshots } from './own-snapshots.ts'
 import { behindGate } from './start-gate.ts'
 import { asPattern, hostName, takeArchivePart } from './take-archive-part.ts'
 
@@ -217,4 +217,25 @@ export const syncDisk: SyncDisk = async (folder, environment, signal) => {
   if (!failed) return
   const output = printable(stderr.trim() || (shortMessage ?? '')).slice(0, 300)
   throw problem('RESTORE_FAILED', `${folder} cannot be synced to disk: ${output}`)
+}
+
+/** More than a box keeps in years. */
+const maxSnapshots = 2_000
+
+/**
+ * The snapshots that this host took itself, one file for each box. A snapshot's id is the checksum of all of its content, so no other host can
+ * make another snapshot of a recorded id.
+ */
+type OwnSnapshots = Readonly<{
+  record(slug: string, id: string): Promise<void>
+  has(slug: string, id: string): Promise<boolean>
+}>
+
+function ownSnapshots(folder: string): OwnSnapshots {
+  const fileOf = (slug: string) => join(folder, 'own-snapshots', encodeURIComponent(slug))
+  const read = async (slug: string) => ((await readIfThere(fileOf(slug))) ?? '').split('\n').filter(Boolean)
+  return {
+    record: async (slug, id) => writeFileAtomic(fileOf(slug), `${[...(await read(slug)), id].slice(-maxSnapshots).join('\n')}\n`),
+    has: async (slug, id) => (await read(slug)).includes(id),
+  }
 }

@@ -1,15 +1,14 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { asJson, duration, isoNow, problem } from '../../core/kit/index.ts'
+import { asJson, duration, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { reserveBytes, unreservedBytes } from '../backup/index.ts'
-import { systemIdOf } from '../boxes/index.ts'
 import { isAlive, stopAll } from '../change/index.ts'
-import { copyFolder, linkToOutside, sizesOf, syncTree } from './copy-folder.ts'
-import { stageBoxFolder, stagedFolder, stopDumpServer } from './dump-server.ts'
+import { copyFolder, linkToOutside, syncTree } from './copy-folder.ts'
+import { stagedFolder, stopDumpServer } from './dump-server.ts'
 import { isUnusedSegment } from './unused-wal.ts'
-import { beforeOf, type ColdCopy, coldVolume, copiedFolder, isAlongside, storedSnapshot, type UpdateRun } from './update-run.ts'
+import { beforeOf, type ColdCopy, coldVolume, copiedFolder, isHot, storedSnapshot, storesFromCopy, type UpdateRun } from './update-run.ts'
 
 /** Written last: without it the copy is not complete. `isSynced`: the copy also survives a crash of the host. */
 const Mark = z.object({ volume: z.string(), bootId: z.string(), isSynced: z.boolean().optional() })
@@ -22,22 +21,17 @@ export const writeMark = async (run: UpdateRun, facts: Partial<Mark> = {}): Prom
 /** Changes with each start of the host. */
 const bootId = async (): Promise<string> => (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
 
-/** `stopped` is called before the copying and `copied` after it; either may refuse the copy. */
-type Checks = Readonly<{ stopped?: () => Promise<void>; copied?: () => Promise<void> }>
-
 /**
  * The fast rollback: copies the database volume while nothing runs, into the volume of the first restore try. It only saves time, so a failure is
  * reported and never fails the update. PostgreSQL stays stopped.
  */
-export async function makeColdCopy(run: UpdateRun, { stopped, copied }: Checks = {}): Promise<ColdCopy> {
+export async function makeColdCopy(run: UpdateRun): Promise<ColdCopy> {
   const { deps, signal } = run
   const begun = deps.clock.monotonicMs()
   try {
     await stopAll(run)
-    await stopped?.()
     const reason = await copyVolume(run)
     if (reason !== undefined) return skipped(run, reason)
-    await copied?.()
     await writeMark(run)
     return { copiedMs: deps.clock.monotonicMs() - begun }
   } catch (error) {
@@ -49,42 +43,13 @@ export async function makeColdCopy(run: UpdateRun, { stopped, copied }: Checks =
 }
 
 /** With `before` the copy is made with the snapshot, or here where it was not. */
-export const coldCopy = async (run: UpdateRun): Promise<ColdCopy> =>
-  isAlongside(run) ? copyToDump(run) : (storedSnapshot(run)?.copy ?? makeColdCopy(run))
-
-/** The copy that the snapshot is stored from later, with the box's files as they are now. Where it is refused, the snapshot is taken first. */
-export async function copyToDump(run: UpdateRun): Promise<ColdCopy> {
-  const { notAlongside } = beforeOf(run)
-  if (notAlongside !== undefined) return skipped(run, notAlongside)
-  const at = isoNow(run.deps.clock)
-  const copied = async () => {
-    await assertSameDatabase(run)
-    await stageBoxFolder(run)
-  }
-  const copy = await makeColdCopy(run, { stopped: () => assertStoppedCleanly(run), copied })
-  return copy.skipped === undefined ? { ...copy, at } : copy
-}
+export const coldCopy = async (run: UpdateRun): Promise<ColdCopy> => storedSnapshot(run)?.copy ?? makeColdCopy(run)
 
 /** The log of a database that was killed must be replayed, which only a full start proves to work. */
 export async function assertStoppedCleanly({ deps, box }: UpdateRun): Promise<void> {
   const database = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')
   if (database?.exitCode !== 0)
     throw problem('CONFLICT', `the database of ${box.slug} did not shut down cleanly (exit code ${database?.exitCode ?? 'unknown'})`)
-}
-
-/** Compares the files, and the identity of the database with that of the server that ran: its data may be elsewhere than in its volume. */
-async function assertSameDatabase(run: UpdateRun): Promise<void> {
-  const { database, systemId } = beforeOf(run)
-  const folders = await Promise.all([database.volume, coldVolume(run)].map((volume) => run.deps.engine.volumePath(volume)))
-  const sizes = (folder: string | undefined) =>
-    folder === undefined ? new Map<string, number>() : sizesOf(folder, run.signal, isUnusedSegment)
-  const [from, into] = await Promise.all(folders.map(sizes))
-  const isSame = from !== undefined && into?.size === from.size && [...from].every(([path, size]) => into.get(path) === size)
-  if (!isSame) throw problem('CONFLICT', 'the copy of the database is not complete')
-  const controls = [...(into?.keys() ?? [])].filter((path) => /(^|\/)global\/pg_control$/.test(path))
-  const ids = await Promise.all(controls.map((path) => systemIdOf(join(folders[1] as string, path))))
-  if (systemId === undefined || !ids.includes(systemId))
-    throw problem('CONFLICT', `the volume ${database.volume} is not the data folder of the database that runs`)
 }
 
 function skipped({ context }: UpdateRun, reason: string): ColdCopy {
@@ -129,7 +94,7 @@ export async function lastRunOf({ deps, box }: UpdateRun): Promise<string | unde
  * it: once the chat server has run on it, it differs from the former database.
  */
 export async function takeColdCopy(run: UpdateRun): Promise<boolean> {
-  if (isAlongside(run)) await stopDumpServer(run)
+  if (isHot(run)) await stopDumpServer(run)
   const text = await readIfThere(markOf(run)).catch(() => undefined)
   const mark = text === undefined ? undefined : Mark.safeParse(asJson(text)).data
   if (mark?.volume !== coldVolume(run)) return false
@@ -150,7 +115,7 @@ async function syncColdCopy(run: UpdateRun, { isSynced = false }: Mark): Promise
   if (folder === undefined) return false
   if (isSynced) return true
   await syncTree(folder, run.signal)
-  if (isAlongside(run)) await syncTree(stagedFolder(run), run.signal)
+  if (storesFromCopy(run)) await syncTree(stagedFolder(run), run.signal)
   await writeMark(run, { isSynced: true })
   return true
 }

@@ -113,18 +113,6 @@ export async function linkToOutside(root: string): Promise<string | undefined> {
   return undefined
 }
 
-/** The sizes of all files by their relative paths. */
-export async function sizesOf(root: string, signal: AbortSignal, leaveOut = nothing): Promise<Map<string, number>> {
-  const files = (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
-  const paths = files.map(({ parentPath, name }) => join(parentPath, name))
-  const sizes = new Map<string, number>()
-  await forEach(paths, { signal }, async (path) => {
-    const { size } = await lstat(path)
-    if (!(await leaveOut(path, size))) sizes.set(relative(root, path), size)
-  })
-  return sizes
-}
-
 type Each = Readonly<{ signal: AbortSignal; concurrent?: number }>
 
 async function forEach<Item>(

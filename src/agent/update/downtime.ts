@@ -1,6 +1,6 @@
 import { canRollBackByImages, type Downtime, type ProbeResult, type UpdateStep } from '../../core/boxes/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
-import { isAlongside, isHot, type UpdateRun } from './update-run.ts'
+import { isHot, type UpdateRun } from './update-run.ts'
 
 /** The parts of an update's downtime, from its journal. A step that was interrupted counts from its last begin. */
 export function downtimeOf(run: UpdateRun): Downtime {
@@ -32,12 +32,10 @@ function appliedMode({ payload: { fence }, facts }: UpdateRun): Pick<Downtime, '
 }
 
 function appliedSnapshot(run: UpdateRun): Pick<Downtime, 'snapshot' | 'snapshotReason' | 'hotCopy'> {
-  if (!isAlongside(run)) return { snapshot: 'before' }
   const { 'cold-copy': copy, 'hot-copy': base } = run.evidence()
-  if (copy?.skipped !== undefined) return { snapshot: 'before', snapshotReason: copy.skipped }
-  const snapshotReason = copy?.notHot ?? run.payload.fence.snapshotReason
-  if (snapshotReason !== undefined) return { snapshot: 'alongside', snapshotReason }
-  if (!isHot(run)) return { snapshot: 'alongside' }
+  const snapshotReason = isHot(run) ? copy?.skipped : run.payload.fence.snapshotReason
+  if (snapshotReason !== undefined) return { snapshot: 'before', snapshotReason }
+  if (!isHot(run)) return { snapshot: 'before' }
   if (copy?.endLsn === undefined || !base || 'skipped' in base) return { snapshot: 'hot' }
   const { bytes, tookMs, fromLsn } = base
   return { snapshot: 'hot', hotCopy: { bytes, tookMs, fromLsn, endLsn: copy.endLsn } }

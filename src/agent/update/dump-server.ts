@@ -9,7 +9,7 @@ import type { ContainerEngine, LocalBox, Project } from '../ports/index.ts'
 import { copyFolder } from './copy-folder.ts'
 import { type Before, beforeOf, coldVolume, copiedFolder, formerText, type UpdateRun } from './update-run.ts'
 
-// A second PostgreSQL of the former version on the cold copy, without a network: the snapshot is dumped from it while the box serves.
+// A second PostgreSQL of the former version on the hot copy, without a network: the snapshot is dumped from it while the box serves.
 
 /** The box's files as they were when its database was copied. */
 export const stagedFolder = (run: UpdateRun): string => join(copiedFolder(run), 'box')
@@ -29,7 +29,7 @@ export async function stageBoxFolder(run: UpdateRun): Promise<void> {
  * Why the snapshot cannot be stored from a copy of this box; undefined if it can. Checked while the box serves, because the server starts when
  * the new version is already in use.
  */
-export async function whyNotAlongside(run: UpdateRun, before: Before, text: string): Promise<string | undefined> {
+export async function whyNoDumpServer(run: UpdateRun, before: Before, text: string): Promise<string | undefined> {
   const { deps, box } = run
   if ((await deps.disk.usedBytes(box.project.folder)) > maxStagedBytes) return `${box.project.folder} has more than 64 MiB`
   const whole = await deps.engine.resolveCompose(box.project, text)

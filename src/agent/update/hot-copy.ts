@@ -3,17 +3,17 @@ import { duration, isoNow, type ProblemCode, problem, sha256Hex } from '../../co
 import { reserveBytes, unreservedBytes } from '../backup/index.ts'
 import { stopAll } from '../change/index.ts'
 import type { CommandContext, DatabaseBackup, LocalBox, StreamPositions } from '../ports/index.ts'
-import { assertStoppedCleanly, copyToDump, dropColdCopy, forgetColdCopy, lastRunOf, writeMark } from './cold-copy.ts'
+import { assertStoppedCleanly, dropColdCopy, forgetColdCopy, lastRunOf, writeMark } from './cold-copy.ts'
 import { controlOf, dataFolderIn } from './control-file.ts'
 import { linkToOutside } from './copy-folder.ts'
 import { copyRunningDatabase, defaultBytesPerSecond, paceOf } from './copy-running.ts'
 import { stageBoxFolder } from './dump-server.ts'
 import { copySegments, segmentOf, segmentsBetween } from './log-segments.ts'
-import { beforeOf, type ColdCopy, coldVolume, type HotBase, type HotCopy, type UpdateRun } from './update-run.ts'
+import { beforeOf, type ColdCopy, coldVolume, type HotBase, type HotCopy, isUpgrade, notUpgraded, type UpdateRun } from './update-run.ts'
 
 // A hot copy is a backup in the sense of PostgreSQL's low-level API: the data folder as it is read while the server writes to it, and the
-// write-ahead log since then. The cold copy's volume takes it, so dump, rollback and clean-up are those of a cold copy.
-// A failure never fails the update: then the stopped database is copied as a whole.
+// write-ahead log since then. The cold copy's volume takes it, so rollback and clean-up are those of a cold copy.
+// A failure never fails the update: then the snapshot is stored before the new version starts. Only an upgrade ends, where nothing has stopped yet.
 
 /**
  * The open backup of a command. Its session keeps the log until the database stops; it is lost with the agent, and then a log that the server
@@ -32,7 +32,7 @@ export async function endBackup({ context }: Pick<UpdateRun, 'context'>): Promis
 /** Copies the database while the box serves. */
 export async function makeHotCopy(run: UpdateRun): Promise<HotCopy> {
   const { notHot } = beforeOf(run)
-  if (notHot !== undefined) return skipped(run, notHot)
+  if (notHot !== undefined) return skipped(run, 'hot-copy', notHot)
   const { deps, payload } = run
   const begun = deps.clock.monotonicMs()
   const limit = within(run, (payload.deadlineMs - run.elapsedMs()) / 2)
@@ -43,15 +43,17 @@ export async function makeHotCopy(run: UpdateRun): Promise<HotCopy> {
     run.signal.throwIfAborted()
     await endBackup(run)
     await dropColdCopy(run).catch(() => undefined)
-    return skipped(run, `no hot copy after ${duration(deps.clock.monotonicMs() - begun)}: ${(error as Error).message}`)
+    return skipped(run, 'hot-copy', `no hot copy after ${duration(deps.clock.monotonicMs() - begun)}: ${(error as Error).message}`)
   } finally {
     limit.end()
   }
 }
 
-function skipped({ context }: UpdateRun, reason: string): { skipped: string } {
+/** An upgrade is loaded from a copy. */
+function skipped(run: UpdateRun, step: 'hot-copy' | 'cold-copy', reason: string): { skipped: string } {
   const detail = reason.slice(0, 300)
-  context.progress({ step: 'hot-copy', detail })
+  if (isUpgrade(run) && step === 'hot-copy') throw problem('UPDATE_FAILED', notUpgraded(run, detail))
+  run.context.progress({ step, detail })
   return { skipped: detail }
 }
 
@@ -94,17 +96,16 @@ async function copyBase(run: UpdateRun, begun: number): Promise<HotBase> {
   return { ...copied, tookMs: Math.round(deps.clock.monotonicMs() - begun), fromLsn: backup.fromLsn }
 }
 
-/** Stops the database and completes the hot copy by the rest of the log. Where that is refused the whole database is copied instead. */
+/** Stops the database and completes the hot copy by the rest of the log. Where that is refused the snapshot comes before the new version. */
 export async function completeHotCopy(run: UpdateRun): Promise<ColdCopy> {
   const base = run.evidence()['hot-copy']
-  if (!base || 'skipped' in base) return { ...(await copyToDump(run)), notHot: base?.skipped ?? 'no hot copy was made' }
+  if (!base || 'skipped' in base) return skipped(run, 'cold-copy', base?.skipped ?? 'no hot copy was made')
   try {
     return await complete(run, base)
   } catch (error) {
     run.signal.throwIfAborted()
-    const notHot = `the hot copy could not be completed: ${(error as Error).message}`.slice(0, 300)
-    run.context.progress({ step: 'cold-copy', detail: notHot })
-    return { ...(await copyToDump(run)), notHot }
+    await dropColdCopy(run).catch(() => undefined)
+    return skipped(run, 'cold-copy', `the hot copy could not be completed: ${(error as Error).message}`)
   } finally {
     await endBackup(run)
   }

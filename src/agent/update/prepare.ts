@@ -23,8 +23,8 @@ import {
 } from '../boxes/index.ts'
 import { assertDatabaseVolume, readComposeText } from '../change/index.ts'
 import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
-import { whyNotAlongside } from './dump-server.ts'
-import { type Before, isAlongside, isHot, isUpgrade, targetText, type UpdateRun } from './update-run.ts'
+import { whyNoDumpServer } from './dump-server.ts'
+import { type Before, isHot, isUpgrade, notUpgraded, targetText, type UpdateRun } from './update-run.ts'
 import { upgradeSource } from './upgrade.ts'
 
 /**
@@ -52,20 +52,14 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   if (from && to && !upgrade && before.planned.includes('postgres')) await assertSameLibc(deps, box, { from: from.image, to: to.image })
   const room = await reserveSpace(run, before)
   await assertNoOtherRecreation(run, before)
-  const notAlongside = isAlongside(run) ? await whyNotAlongside(run, before, text) : undefined
-  if (upgrade && notAlongside !== undefined)
-    throw problem(
-      'PREFLIGHT_REFUSED',
-      `PostgreSQL of ${box.slug} is not upgraded, because no snapshot can be stored from a copy: ${notAlongside}`,
-    )
   const needs = { facts: facts?.hotCopy, databaseBytes: null, freeDiskBytes: null }
-  const notHot = isHot(run) ? (notAlongside ?? whyNoHotCopy(needs)) : undefined
+  const notHot = isHot(run) ? (whyNoHotCopy(needs) ?? (await whyNoDumpServer(run, before, text))) : undefined
+  if (upgrade && notHot !== undefined) throw problem('PREFLIGHT_REFUSED', notUpgraded(run, notHot))
   return {
     ...{ ...before, migrations, room, background: facts?.backgroundUpdates ?? null },
     ...(facts ? { databaseBytes: facts.bytes } : {}),
     ...(facts?.systemId == null ? {} : { systemId: facts.systemId }),
     ...(upgrade ? { upgrade } : {}),
-    ...(notAlongside === undefined ? {} : { notAlongside }),
     ...(notHot === undefined ? {} : { notHot }),
   }
 }

@@ -23,7 +23,7 @@ import {
 
 /**
  * Restores the former database into another volume, with only PostgreSQL running. The first try uses the cold copy if it is complete, each other
- * one loads the dump into a volume of its own. Before a snapshot alongside is stored there is only the copy: each try uses it. A volume that a
+ * one loads the dump into a volume of its own. Before a snapshot of a hot copy is stored there is only the copy: each try uses it. A volume that a
  * kill left half-filled, or that a server has run on, is never used again. Media and objects stay: under the unbroken fence they are a superset.
  */
 export async function restoreData(run: UpdateRun): Promise<RestoredData> {

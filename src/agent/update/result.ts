@@ -19,7 +19,7 @@ import {
   beforeOf,
   coldVolume,
   copiedFolder,
-  isAlongside,
+  isHot,
   isUpgrade,
   nextVolume,
   restoredVolumes,
@@ -37,7 +37,7 @@ export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<U
   const { migrationsHead } = run.payload.targets
   await endBackup(run)
   if (isUpgrade(run)) await removeNextServer(run).catch(() => undefined)
-  if (isAlongside(run)) await stopDumpServer(run).catch(() => undefined)
+  if (isHot(run)) await stopDumpServer(run).catch(() => undefined)
   if (outcome === 'rollback_failed') return result
   await removeLeftover(run, {
     volumes: isRolledBackByImages(facts) ? [coldVolume(run)] : unusedVolumes(run, outcome),

@@ -59,8 +59,6 @@ export type Before = Readonly<{
   systemId?: string
   /** Only of an update to another major version of PostgreSQL. */
   upgrade?: UpgradeSource
-  /** Why the snapshot cannot be stored alongside the new version, where that was ordered. */
-  notAlongside?: string
   /** Why the database cannot be copied while it serves, where that was ordered. */
   notHot?: string
   /** The disk space reserved for the update. */
@@ -85,7 +83,7 @@ export type HotCopy = HotBase | Readonly<{ skipped: string }>
 
 /**
  * How long the copy took, or why there is none. `at`: the moment of its data, for a snapshot that is stored from it. `endLsn`: it is a hot copy, and
- * its recovery ends with this shutdown checkpoint, and its streams are at these `positions`. `notHot`: why it is none, where that was ordered.
+ * its recovery ends with this shutdown checkpoint, and its streams are at these `positions`.
  */
 export type ColdCopy = Readonly<{
   copiedMs?: number
@@ -93,7 +91,6 @@ export type ColdCopy = Readonly<{
   at?: string
   endLsn?: string
   positions?: StreamPositions
-  notHot?: string
 }>
 
 /**
@@ -140,15 +137,15 @@ export const nextVolume = (run: Pick<UpdateRun, 'context'>, former: string): str
 /** The folder of what belongs to the cold copy: its mark, the box's files of that moment, and the compose file of the server that dumps it. */
 export const copiedFolder = ({ dumpFolder }: Pick<UpdateRun, 'dumpFolder'>): string => `${dumpFolder}.copied`
 
-/** The daemon ordered the snapshot alongside the new version: from a copy of the stopped database, or from a hot copy. */
-export const isAlongside = ({ payload: { fence } }: UpdateRun): boolean => snapshotModeOf(fence) !== 'before'
+/** The daemon ordered that the snapshot is stored from a hot copy. */
 export const isHot = ({ payload: { fence } }: UpdateRun): boolean => snapshotModeOf(fence) === 'hot'
 
 /** Another major version of PostgreSQL is ordered. */
 export const isUpgrade = ({ payload: { fence } }: UpdateRun): boolean => fence.upgrade !== undefined
+export const notUpgraded = ({ box }: UpdateRun, why: string): string => `PostgreSQL of ${box.slug} is not upgraded: ${why}`
 
-/** The snapshot is stored from the cold copy. */
-export const storesFromCopy = (run: UpdateRun): boolean => isAlongside(run) && hasColdCopy(run.facts())
+/** The snapshot is stored from the completed hot copy. */
+export const storesFromCopy = (run: UpdateRun): boolean => isHot(run) && hasColdCopy(run.facts())
 
 export async function observeUpdate(run: UpdateRun): Promise<UpdateWorld> {
   const { world, serving, text } = await observeBox(run)

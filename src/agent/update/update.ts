@@ -1,5 +1,4 @@
 import { isRolledBackByImages, isTouched, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
 import { applyMigrations } from '../boxes/index.ts'
 import {
   assertMounted,
@@ -16,25 +15,14 @@ import {
 } from '../change/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { checkRollback, confirmRollback, proveQuickly } from './check-rollback.ts'
-import { coldCopy, takeColdCopy } from './cold-copy.ts'
+import { coldCopy } from './cold-copy.ts'
 import { completeHotCopy, isBackupOpen, makeHotCopy } from './hot-copy.ts'
 import { prepareUpdate } from './prepare.ts'
 import { proveTarget } from './prove-target.ts'
 import { restoreData } from './restore-data.ts'
 import { closeUpdate } from './result.ts'
 import { takeSnapshot } from './take-snapshot.ts'
-import {
-  beforeOf,
-  type ColdCopy,
-  isHot,
-  isUpgrade,
-  nextVolume,
-  observeUpdate,
-  storesFromCopy,
-  switchBack,
-  switchToTarget,
-  type UpdateRun,
-} from './update-run.ts'
+import { beforeOf, isHot, isUpgrade, nextVolume, observeUpdate, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
 import { loadUpgrade } from './upgrade.ts'
 
 /** The guarded update. */
@@ -61,7 +49,7 @@ export const updateSteps: UpdateSteps = {
   fence: raiseFence,
   stop: stopWriters,
   snapshot: takeSnapshot,
-  'cold-copy': (run) => copyStopped(run),
+  'cold-copy': (run) => (isHot(run) ? completeHotCopy(run) : coldCopy(run)),
   upgrade: loadUpgrade,
   rewrite: async (run) => ({ backup: await switchToTarget(run) }),
   recreate: (run) => {
@@ -70,8 +58,8 @@ export const updateSteps: UpdateSteps = {
     return startServices(run, run.payload.fence.mode === 'none' ? { ...starting, services: ['postgres', 'minio'] } : starting)
   },
   serve: (run) => startServices(run, { recreate: beforeOf(run).planned }),
-  'quick-probe': (run) => whileSyncing(run, proveQuickly),
-  'check-rollback': (run) => whileSyncing(run, checkRollback),
+  'quick-probe': proveQuickly,
+  'check-rollback': checkRollback,
   probe: (run) => proveTarget(run, 'probe'),
   // The entry in the journal is the commit; it is written before the fence is lifted.
   commit: async () => undefined,
@@ -98,19 +86,6 @@ export const updateSteps: UpdateSteps = {
     }),
 }
 
-/** The copy goes to the disk meanwhile; what is not done then is done with the snapshot. */
-async function whileSyncing<Value>(run: UpdateRun, work: (run: UpdateRun) => Promise<Value>): Promise<Value> {
-  if (!storesFromCopy(run)) return work(run)
-  const over = new AbortController()
-  const syncing = takeColdCopy({ ...run, signal: AbortSignal.any([run.signal, over.signal]) }).catch(() => undefined)
-  try {
-    return await work(run)
-  } finally {
-    over.abort('ended')
-    await syncing
-  }
-}
-
 const replacedDatabase = (run: UpdateRun): 'postgres'[] => (beforeOf(run).planned.includes('postgres') ? ['postgres'] : [])
 
 /** Before the chat server starts. Another major version has only what was loaded and compared. */
@@ -118,12 +93,4 @@ async function prepareDatabase(run: UpdateRun): Promise<void> {
   const { database, migrations = [] } = beforeOf(run)
   if (isUpgrade(run)) await assertMounted(run, nextVolume(run, database.volume))
   await applyMigrations({ ...run.deps, ...run.context, signal: run.signal }, run.box, migrations)
-}
-
-/** An upgrade is loaded from the copy, so without one it ends here. */
-async function copyStopped(run: UpdateRun): Promise<ColdCopy> {
-  const copy = isHot(run) ? await completeHotCopy(run) : await coldCopy(run)
-  if (isUpgrade(run) && copy.skipped !== undefined)
-    throw problem('UPDATE_FAILED', `PostgreSQL of ${run.box.slug} was not upgraded: its database was not copied: ${copy.skipped}`)
-  return copy
 }

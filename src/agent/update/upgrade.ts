@@ -12,15 +12,17 @@ import {
   type Before,
   beforeOf,
   copiedFolder,
-  isAlongside,
+  isHot,
   isUpgrade,
   type LoadedDatabase,
   nextVolume,
+  notUpgraded,
+  storedSnapshot,
   type UpdateRun,
   type UpgradeSource,
 } from './update-run.ts'
 
-// An update to another major version of PostgreSQL. The copy of the stopped database is dumped and loaded into a volume of its own by the new
+// An update to another major version of PostgreSQL. The copy of the database is dumped and loaded into a volume of its own by the new
 // version, and compared. The volume that the box ran on is not touched: a rollback takes it again.
 
 /** The place of the data of the official images up to this version; later ones have a folder for each. */
@@ -40,7 +42,7 @@ export async function upgradeSource(run: UpdateRun, before: Before, text: string
   }
   const root = await deps.engine.volumePath(before.database.volume)
   if (!target || !known || root === undefined) throw refused(run, 'there is no new PostgreSQL, or the present one does not answer')
-  if (payload.fence.mode !== 'until-stable' || !isAlongside(run)) throw refused(run, 'it needs a copy, and maintenance until it is stable')
+  if (payload.fence.mode !== 'until-stable' || !isHot(run)) throw refused(run, 'it needs a hot copy, and maintenance until it is stable')
   const facts = await deps.servers.upgrades.facts(box, signal)
   const { hotCopy, alteredSettings, systemId } = known
   assertNone(run, formerFindings(box.slug, facts, { hotCopy, freeDiskBytes: await deps.disk.freeBytes(root), alteredSettings }))
@@ -56,7 +58,7 @@ export async function upgradeSource(run: UpdateRun, before: Before, text: string
   return { facts, inside: data.slice(root.length + 1), environment }
 }
 
-const refused = ({ box }: UpdateRun, why: string) => problem('PREFLIGHT_REFUSED', `PostgreSQL of ${box.slug} is not upgraded: ${why}`)
+const refused = (run: UpdateRun, why: string) => problem('PREFLIGHT_REFUSED', notUpgraded(run, why))
 
 const refusals = (findings: readonly UpgradeFinding[]): string =>
   findings.flatMap(({ severity, message }) => (severity === 'refuse' ? [message] : [])).join('; ')
@@ -80,8 +82,8 @@ export async function loadUpgrade(run: UpdateRun): Promise<LoadedDatabase> {
   await removeNextServer(run)
   await stopDumpServer(run)
   await deps.engine.removeVolume(volume)
-  if (!(await takeColdCopy(run)))
-    throw problem('UPDATE_FAILED', `the copy of the database of ${box.slug} is gone, or from before a restart of its host`)
+  const notCopied = storedSnapshot(run)?.copy?.skipped ?? 'the copy of its database is gone, or from before a restart of its host'
+  if (!(await takeColdCopy(run))) throw problem('UPDATE_FAILED', notUpgraded(run, notCopied))
   await deps.engine.createVolume(box.project, database.key, volume)
   const found: Transferred = { findings: [], times: {} }
   const begin = (step: string) => context.progress({ step: 'upgrade', detail: partWords[step] ?? step })

@@ -4,8 +4,7 @@ import { type Api, chooseUrl, connect, type StoredLogins, storedLogins } from '.
 import type { Context } from './context.ts'
 import type { TypedCommand } from './failure.ts'
 import { addressToRepeat, type Globals } from './globals.ts'
-import { promptOn } from './input.ts'
-import { reauthenticate } from './reauthenticate.ts'
+import { type Ask, promptOn } from './input.ts'
 import { type Style, withAddress } from './style.ts'
 import { type Machine, type Output, type Progress, plainProgress, silentProgress, spinner, styleOf } from './terminal.ts'
 
@@ -105,3 +104,24 @@ const progressFor =
 
 /** A parsed command line. */
 export type Parsed = Readonly<{ command: Command; typed: TypedCommand; globals: Globals; input: Readonly<Record<string, unknown>> }>
+
+type Deps = Readonly<{ api: Pick<Api, 'admin'>; ask: Ask; notify: (line: string) => void }>
+
+/** Asks for the password again, and for a code where the account has one. False if stdin is not a terminal. Throws WRONG_PASSWORD, LOGIN_FAILED. */
+async function reauthenticate({ api, ask, notify }: Deps): Promise<boolean> {
+  if (!ask.interactive) return false
+  if ((await api.admin.whoAmI()).login === 'provider') {
+    notify('Your account logs in at the provider: run `tenantry login --browser`, then repeat the command.')
+    return false
+  }
+  notify('This needs your password again.')
+  const password = await ask.password('Password', 'run tenantry login')
+  const prove = (totp?: string) => api.admin.reauthenticate({ body: { password, ...(totp === undefined ? {} : { totp }) } })
+  try {
+    await prove()
+  } catch (error) {
+    if (!isProblem(error, 'TOTP_REQUIRED')) throw error
+    await prove(await ask.text('One-time or recovery code', 'run tenantry login'))
+  }
+  return true
+}

@@ -65,7 +65,7 @@ export const create = command('create', 'Create a rollout to the manifest, and s
     "create --start --wait --json --reason 'weekly' > rollout.json",
     'create --target anna-schule,kita-sued',
     'create --fence-mode until-stable --start --watch',
-    'create --snapshot-mode alongside --start --watch',
+    'create --snapshot-mode before --start --watch',
     'create --parallel 1 --bake 30m --start --watch',
   ],
 })

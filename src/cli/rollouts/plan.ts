@@ -198,7 +198,7 @@ const copiedStopped = (moving: readonly PlannedBox[]): string =>
   byReason(
     moving,
     ({ snapshotReason }) => snapshotReason,
-    (slugs, reason) => `Database copied during the downtime: ${slugs} (no hot copy: ${reason}).`,
+    (slugs, reason) => `Database dumped during the downtime: ${slugs} (no hot copy: ${reason}).`,
   )
 
 function byReason(

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { BoxDetail, Service, ServiceUsage } from '../../core/boxes/index.ts'
+import type { BoxCommandResult, BoxDetail, Service, ServiceUsage } from '../../core/boxes/index.ts'
+import { isProblemCode, problem } from '../../core/kit/index.ts'
 import {
   ActionDialog,
   Ago,
@@ -15,7 +16,6 @@ import {
   useMay,
   usePaletteAction,
 } from '../kit/index.ts'
-import { measureServices } from './measure-services.ts'
 import { cpuText, memoryText, stateText, serviceWords as words } from './service-words.ts'
 
 const servicesQuery = (slug: string) =>
@@ -119,3 +119,20 @@ const RestartDialog = ({ slug, service, onClose }: DialogProps) => (
     onClose={onClose}
   />
 )
+
+const waitMs = 20_000
+
+/** Requests a measurement from the agent and waits for it. Throws the agent's problem, and COMMAND_EXPIRED. */
+async function measureServices(slug: string, signal: AbortSignal): Promise<BoxCommandResult<'tenant-box.services'>> {
+  const { commandId: id } = await api.boxes.readServices({ params: { slug } }, { signal })
+  for (let seen: number | undefined; ; ) {
+    const query = seen === undefined ? {} : { waitMs, seen }
+    const { status, revision, result, error } = await api.hosts.showCommand({ params: { id }, query }, { signal })
+    if (status === 'succeeded') return result as BoxCommandResult<'tenant-box.services'>
+    if (status === 'failed' || status === 'expired') {
+      const { code, message } = error ?? { code: 'COMMAND_EXPIRED', message: 'the agent did not answer in time' }
+      throw problem(isProblemCode(code) ? code : 'INTERNAL', message)
+    }
+    seen = revision
+  }
+}

@@ -1,7 +1,16 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type CSSProperties, type MouseEvent, memo, type ReactNode, useCallback, useLayoutEffect, useMemo, useRef } from 'react'
-import { useIsNarrow } from './narrow.ts'
+import {
+  type CSSProperties,
+  type MouseEvent,
+  memo,
+  type ReactNode,
+  useCallback,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useSyncExternalStore,
+} from 'react'
 import { parseSearch, useSearchState } from './search-state.ts'
 import { inOrder, type TableColumn } from './table-column.ts'
 import { useTableKeys } from './table-keys.ts'
@@ -214,3 +223,15 @@ function HeaderCell<Row>({
     </div>
   )
 }
+
+/** The width of a phone, as in `styles/narrow.css`. */
+const narrow = globalThis.matchMedia?.('(max-width: 760px)')
+
+const useIsNarrow = (): boolean =>
+  useSyncExternalStore(
+    (listener) => {
+      narrow?.addEventListener('change', listener)
+      return () => narrow?.removeEventListener('change', listener)
+    },
+    () => narrow?.matches ?? false,
+  )

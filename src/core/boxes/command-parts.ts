@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FenceMode, SnapshotMode } from './fences.ts'
+import { FenceMode, StoredSnapshotMode } from './fences.ts'
 import { HotCopyFacts } from './hot-copy.ts'
 import { Digest, ImageRef } from './images.ts'
 import { Service, Slug, VersionedService } from './names.ts'
@@ -193,11 +193,11 @@ export const Downtime = z.object({
   /** Why the box stayed fenced longer than ordered. */
   reason: z.string().max(500).optional(),
   /** When the snapshot was stored, and why not as ordered. */
-  snapshot: SnapshotMode.optional(),
+  snapshot: StoredSnapshotMode.optional(),
   snapshotReason: z.string().max(500).optional(),
   databaseBytes: z.number().min(0).optional(),
   stopMs: Ms,
-  /** Dump, checksums and store; with `alongside` and `hot` no part of the downtime. */
+  /** Dump, checksums and store; with `hot` no part of the downtime. */
   snapshotMs: Ms,
   /** The step of its own that copied the database; a copy during the snapshot is none. */
   copyMs: Ms,

@@ -12,12 +12,14 @@ export const FenceMode = z.enum(['until-stable', 'until-proven', 'none'])
 export type FenceMode = z.infer<typeof FenceMode>
 
 /**
- * When an update stores its snapshot: `before` the new version starts, or `alongside` it: the new version starts once the stopped database is
- * copied on its host, and the dump is taken from that copy and stored before the commit. `hot`: like `alongside`, with a copy that is made while
- * the box serves; only the write-ahead log since then is copied while it is stopped.
+ * When an update stores its snapshot: `before` the new version starts, or from a `hot` copy of the database that is made while the box serves,
+ * before the commit; only the write-ahead log since the copy is copied while the box is stopped.
  */
-export const SnapshotMode = z.enum(['before', 'alongside', 'hot'])
+export const SnapshotMode = z.enum(['before', 'hot'])
 export type SnapshotMode = z.infer<typeof SnapshotMode>
+
+/** A mode in a file or a journal of an earlier build: `alongside`, a third mode, is `hot` now. */
+export const StoredSnapshotMode = z.preprocess((mode) => (mode === 'alongside' ? 'hot' : mode), SnapshotMode)
 
 /** The settings of each tier. */
 export type TierSnapshots = Readonly<Record<Tier, SnapshotMode>>
@@ -39,7 +41,7 @@ export const FenceOrder = z.object({
   /** An operator chose the mode: the box is opened also where no rollback by images is proven. */
   isForced: z.boolean().optional(),
   /** Absent: `before`. */
-  snapshot: SnapshotMode.optional(),
+  snapshot: StoredSnapshotMode.optional(),
   /** Limit of a hot copy; absent: the agent's own. */
   copyBytesPerSecond: z.number().int().min(1).optional(),
   /** Why `hot` was requested but is not ordered. */

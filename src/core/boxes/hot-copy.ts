@@ -64,8 +64,8 @@ export function whyNoHotCopy({ facts, databaseBytes, freeDiskBytes }: HotCopyInp
 export const SnapshotChoice = z.object({ mode: SnapshotMode, reason: z.string().optional() })
 export type SnapshotChoice = z.infer<typeof SnapshotChoice>
 
-/** The stopped database is copied where it cannot be copied while it serves. */
+/** The snapshot is stored before the new version starts where the database cannot be copied while it serves. */
 export function chooseSnapshot(requested: SnapshotMode, input: HotCopyInput): SnapshotChoice {
   const reason = requested === 'hot' ? whyNoHotCopy(input) : undefined
-  return reason === undefined ? { mode: requested } : { mode: 'alongside', reason }
+  return reason === undefined ? { mode: requested } : { mode: 'before', reason }
 }

@@ -88,6 +88,7 @@ export {
   maintenanceOwner,
   quarantineReason,
   SnapshotMode,
+  StoredSnapshotMode,
   type TierSnapshots,
 } from './fences.ts'
 export { growthOf, growthText, type SizePart, sizeParts } from './growth.ts'

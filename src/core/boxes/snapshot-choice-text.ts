@@ -2,8 +2,7 @@ import type { SnapshotMode } from './fences.ts'
 import type { SnapshotChoice } from './hot-copy.ts'
 
 const copyWords = {
-  before: 'dumped and stored while the box is stopped',
-  alongside: 'copied while the box is stopped',
+  before: 'dumped while the box is stopped',
   hot: 'copied while the box serves',
 } as const satisfies Record<SnapshotMode, string>
 

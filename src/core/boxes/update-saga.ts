@@ -3,7 +3,7 @@ import { type ChangeWorld, composeChanged, foreignFence, quarantineOf } from './
 import type { ImageRollback, UpdateOutcome, UpdateStep } from './command-parts.ts'
 import type { FenceMode, FenceOrder, SnapshotMode } from './fences.ts'
 
-// Invariants: nothing is recreated before its snapshot is complete, or with `alongside` and `hot` before a checked copy of the stopped database is on
+// Invariants: nothing is recreated before its snapshot is complete, or with `hot` before a completed copy of the stopped database is on
 // the host; nothing is committed without a snapshot in the store. No data is restored after the commit, nor once users may have been on the
 // new version: then the only rollback is one by images, which keeps all data, and only where that is proven. The fence is lifted only after a
 // commit, after the quick probes where the mode says so and such a rollback is proven (or an operator chose the mode), after a failure that
@@ -69,7 +69,6 @@ const stop: Forward = { name: 'stop', holds: (facts, { quiet }) => isTouched(fac
 const untilRecreated: Readonly<Record<SnapshotMode, readonly Forward[]>> = {
   before: [stop, { name: 'snapshot' }, { name: 'cold-copy', isPast: ({ begun }) => begun.has('rewrite') }],
   // Without a copy the snapshot is taken as with `before`.
-  alongside: [stop, { name: 'cold-copy' }, { name: 'snapshot', isPast: hasColdCopy }],
   hot: [stop, { name: 'cold-copy' }, { name: 'snapshot', isPast: hasColdCopy }],
 }
 export const snapshotModeOf = ({ snapshot = 'before' }: Pick<FenceOrder, 'snapshot'>): SnapshotMode => snapshot

@@ -60,7 +60,7 @@ function afterEvent(rollout: Rollout, { type, status, previousStatus, bakeUntil 
 }
 
 function withAction(actions: Boxes, { action, progress }: RolloutEvent): Boxes {
-  return action ? withBox(actions, progress ? { ...action, progress } : action) : actions
+  return action ? new Map(actions).set(action.tenantSlug, progress ? { ...action, progress } : action) : actions
 }
 
 /** Finished, and no box is still rolling back. */
@@ -70,35 +70,11 @@ export const isBoardOver = ({ rollout: { status }, actions }: BoardState): boole
 /** The current time of the daemon's clock. */
 export const daemonNowMs = ({ skewMs }: BoardState, nowMs: number): number => nowMs + (skewMs ?? 0)
 
-export type Page = readonly RolloutAction[]
+/** All boxes of a rollout by slug, in the order of the rollout. */
+type Boxes = ReadonlyMap<string, RolloutAction>
 
-/**
- * All boxes of a rollout in immutable pages. A change of one box replaces its page only, so that results cached for other pages stay valid.
- */
-type Boxes = Readonly<{ pages: readonly Page[]; places: ReadonlyMap<string, number> }>
+export const boxesOf = (actions: readonly RolloutAction[]): Boxes => new Map(actions.map((action) => [action.tenantSlug, action]))
 
-const pageLength = 100
+export const boxOf = (actions: Boxes, slug: string): RolloutAction | undefined => actions.get(slug)
 
-/** Keeps the order of the input. */
-export const boxesOf = (actions: readonly RolloutAction[]): Boxes => ({
-  pages: Array.from({ length: Math.ceil(actions.length / pageLength) }, (_, n) => actions.slice(n * pageLength, (n + 1) * pageLength)),
-  places: new Map(actions.map(({ tenantSlug }, place) => [tenantSlug, place])),
-})
-
-export const boxOf = ({ pages, places }: Boxes, slug: string): RolloutAction | undefined => {
-  const place = places.get(slug)
-  return place === undefined ? undefined : pages[pageAt(place)]?.[place % pageLength]
-}
-
-export const allBoxes = ({ pages }: Boxes): RolloutAction[] => pages.flat()
-
-/** Replaces a box, or appends an unknown one. */
-function withBox(boxes: Boxes, action: RolloutAction): Boxes {
-  const { pages, places } = boxes
-  const place = places.get(action.tenantSlug)
-  if (place === undefined) return boxesOf([...allBoxes(boxes), action])
-  const page = (pages[pageAt(place)] ?? []).with(place % pageLength, action)
-  return { pages: pages.with(pageAt(place), page), places }
-}
-
-const pageAt = (place: number): number => Math.floor(place / pageLength)
+export const allBoxes = (actions: Boxes): RolloutAction[] => [...actions.values()]

@@ -1,5 +1,5 @@
 import type { RolloutAction } from './action.ts'
-import type { BoardState, Page } from './board-state.ts'
+import type { BoardState } from './board-state.ts'
 import { isOver } from './phases.ts'
 import type { Phase, RollbackCounts } from './rollout.ts'
 import { hasFailed, isInProgress } from './words.ts'
@@ -45,39 +45,24 @@ export type Tally = Outcomes & {
 /** A tally in the making. */
 type Counted = Omit<Tally, 'pace'> & { ratios: number[] }
 
-/** Memoized per state and per page: with thousands of boxes a change recounts one page only. */
+const tallies = new WeakMap<BoardState['actions'], Readonly<{ plan: BoardState['plan']; tally: Tally }>>()
+
+/** Memoized, because one screen asks for it several times. */
 export function tallyOf({ actions, plan }: Pick<BoardState, 'actions' | 'plan'>): Tally {
-  return memoized(tallies, { key: actions, plan }, () => {
-    const all = emptyTally()
-    for (const page of actions.pages) addPage(all, countedPage(page, plan))
-    const { ratios, ...tally } = all
-    return { ...tally, pace: Float64Array.from(ratios).sort()[Math.floor(ratios.length / 2)] ?? 1 }
-  })
+  const known = tallies.get(actions)
+  if (known?.plan === plan) return known.tally
+  const { ratios, ...counted } = count(actions.values(), plannedBy(plan))
+  const tally = { ...counted, pace: Float64Array.from(ratios).sort()[Math.floor(ratios.length / 2)] ?? 1 }
+  tallies.set(actions, { plan, tally })
+  return tally
 }
 
-type Memo<Value> = WeakMap<object, Readonly<{ plan: BoardState['plan']; value: Value }>>
-const tallies: Memo<Tally> = new WeakMap()
-const pages: Memo<Counted> = new WeakMap()
-
-function memoized<Value>(memo: Memo<Value>, { key, plan }: Readonly<{ key: object; plan: BoardState['plan'] }>, make: () => Value): Value {
-  const known = memo.get(key)
-  if (known?.plan === plan) return known.value
-  const value = make()
-  memo.set(key, { plan, value })
-  return value
-}
-
-const countedPage = (page: Page, plan: BoardState['plan']): Counted =>
-  memoized(pages, { key: page, plan }, () => count(page, plannedBy(plan)))
-
-const emptyTally = (): Counted => ({
-  ...{ settled: 0, succeeded: 0, failed: 0, total: 0, leftOut: [], failedLeftOut: 0, rollbacks: noRollbacks() },
-  ...{ running: [], failures: [], openings: [], phases: new Map(), ratios: [] },
-})
-
-function count(page: Page, planned: Planned): Counted {
-  const tally = emptyTally()
-  for (const action of page) {
+function count(actions: Iterable<RolloutAction>, planned: Planned): Counted {
+  const tally: Counted = {
+    ...{ settled: 0, succeeded: 0, failed: 0, total: 0, leftOut: [], failedLeftOut: 0, rollbacks: noRollbacks() },
+    ...{ running: [], failures: [], openings: [], phases: new Map(), ratios: [] },
+  }
+  for (const action of actions) {
     const isFailed = hasFailed(action)
     if (isFailed) tally.failures.push(action)
     if (action.waived && !action.rollback) {
@@ -98,31 +83,6 @@ function count(page: Page, planned: Planned): Counted {
       tally.ratios.push(action.durationMs / Math.max(1, planned.get(action.tenantSlug)?.expectedMs ?? 1))
   }
   return tally
-}
-
-function addPage(all: Counted, page: Counted): void {
-  for (const count of ['settled', 'succeeded', 'failed', 'total', 'failedLeftOut'] as const) all[count] += page[count]
-  addRollbacks(all.rollbacks, page.rollbacks)
-  all.leftOut.push(...page.leftOut)
-  all.running.push(...page.running)
-  all.failures.push(...page.failures)
-  all.openings.push(...page.openings)
-  all.ratios.push(...page.ratios)
-  for (const [phase, tally] of page.phases) addPhase(phaseIn(all, phase), tally)
-}
-
-function addRollbacks(all: Counts, rollbacks: Counts): void {
-  for (const name of Object.keys(all) as (keyof Counts)[]) all[name] += rollbacks[name]
-}
-
-function addPhase(all: PhaseTally, { hasOpenFailure, running, pending, rollbacks, ...counts }: PhaseTally): void {
-  addRollbacks(all.rollbacks, rollbacks)
-  for (const count of ['settled', 'succeeded', 'failed', 'total'] as const) all[count] += counts[count]
-  all.hasOpenFailure ||= hasOpenFailure
-  all.running.push(...running)
-  all.pending.totalMs += pending.totalMs
-  all.pending.maxMs = Math.max(all.pending.maxMs, pending.maxMs)
-  all.pending.waits.push(...pending.waits)
 }
 
 function phaseIn({ phases }: Counted, phase: Phase): PhaseTally {

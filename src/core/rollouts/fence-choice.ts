@@ -37,7 +37,7 @@ export type FenceChoice = Readonly<{
 
 type SnapshotOrder = Readonly<{
   /** Absent: `before`. */
-  snapshot?: 'alongside' | 'hot'
+  snapshot?: 'hot'
   /** Why it is not `hot`, where that was requested. */
   snapshotReason?: string
 }>
@@ -72,7 +72,8 @@ const upgradeFence = (box: KnownBox, { to }: Change): FenceChoice => ({
 export function snapshotOrder({ report, databaseBytes }: KnownBox, requested: SnapshotMode = 'before'): SnapshotOrder {
   const { hotCopy, freeDiskBytes = null } = report?.facts ?? {}
   const { mode, reason } = chooseSnapshot(requested, { facts: hotCopy, databaseBytes, freeDiskBytes })
-  return mode === 'before' ? {} : { snapshot: mode, ...(reason === undefined ? {} : { snapshotReason: reason }) }
+  if (mode === 'hot') return { snapshot: mode }
+  return reason === undefined ? {} : { snapshotReason: reason }
 }
 
 function chooseMode(box: KnownBox, { to, changes, requested }: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {

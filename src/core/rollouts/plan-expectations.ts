@@ -65,16 +65,15 @@ export function proofMs(probe: ProbeRule, mode: FenceMode): number {
 }
 
 /**
- * `copyingMs`: dump, store and cold copy of a database of `bytes`; `copyMs`: the copy alone, where it was measured; `logMs`: the write-ahead log of
- * a hot copy. The rest does not depend on the size. `fellTo`: how the last update stored its snapshot, where not as ordered.
+ * `copyingMs`: dump, store and cold copy of a database of `bytes`; `logMs`: the write-ahead log of a hot copy. The rest does not depend on the size.
+ * `fellBack`: the last update stored its snapshot before the start, where a hot copy was requested.
  */
 type Parts = Readonly<{
   restMs: number
   copyingMs: number
-  copyMs: number | undefined
   logMs: number | undefined
   bytes: number
-  fellTo?: SnapshotMode | undefined
+  fellBack?: boolean
 }>
 
 function partsOf({ downtime }: PastUpdate): Parts | undefined {
@@ -82,8 +81,8 @@ function partsOf({ downtime }: PastUpdate): Parts | undefined {
   const { stopMs = 0, snapshotMs, copyMs = 0, startMs, firstGoodMs = 0, databaseBytes } = downtime
   return {
     ...{ restMs: stopMs + startMs + firstGoodMs, copyingMs: snapshotMs + copyMs, bytes: databaseBytes },
-    ...(downtime.hotCopy ? { copyMs: undefined, logMs: downtime.copyingMs } : { copyMs: downtime.copyingMs, logMs: undefined }),
-    fellTo: downtime.snapshotReason === undefined ? undefined : (downtime.snapshot ?? 'before'),
+    logMs: downtime.hotCopy ? downtime.copyingMs : undefined,
+    fellBack: downtime.snapshotReason !== undefined,
   }
 }
 
@@ -91,11 +90,9 @@ function medianParts(past: readonly PastUpdate[]): Parts | undefined {
   const parts = past.flatMap((one) => partsOf(one) ?? [])
   if (parts.length === 0) return undefined
   const perByte = median(parts.map(({ copyingMs, bytes }) => Math.max(0, copyingMs - fixedCopyingMs) / bytes)) as number
-  const copyPerByte = median(parts.flatMap(({ copyMs, bytes }) => (copyMs === undefined ? [] : [copyMs / bytes])))
   return {
     restMs: median(parts.map(({ restMs }) => restMs)) as number,
     copyingMs: fixedCopyingMs + perByte * 1e9,
-    copyMs: copyPerByte === undefined ? undefined : copyPerByte * 1e9,
     logMs: median(parts.flatMap(({ logMs }) => logMs ?? [])),
     bytes: 1e9,
   }
@@ -108,14 +105,10 @@ const fixedCopyingMs = 1_500
 const assumedLogMs = 2_000
 
 function workOf(parts: Parts, databaseBytes: number | null, snapshot: SnapshotMode = 'before'): number {
-  const { restMs, copyingMs, copyMs, logMs = assumedLogMs, bytes, fellTo } = parts
-  if (snapshot === 'hot' && fellTo === undefined) return Math.min(Math.round(restMs + logMs), workOf(parts, databaseBytes, 'alongside'))
-  if (snapshot !== 'before' && fellTo !== 'before') {
-    const scaledMs = copyMs === undefined ? dumpMsOf(databaseBytes) : (copyMs * (databaseBytes ?? bytes)) / bytes
-    return Math.min(Math.round(restMs + scaledMs), workOf(parts, databaseBytes))
-  }
+  const { restMs, copyingMs, logMs = assumedLogMs, bytes, fellBack } = parts
   const fixedMs = Math.min(fixedCopyingMs, copyingMs)
-  return Math.round(restMs + fixedMs + ((copyingMs - fixedMs) * (databaseBytes ?? bytes)) / bytes)
+  const wholeMs = Math.round(restMs + fixedMs + ((copyingMs - fixedMs) * (databaseBytes ?? bytes)) / bytes)
+  return snapshot === 'hot' && !fellBack ? Math.min(Math.round(restMs + logMs), wholeMs) : wholeMs
 }
 
 function remembered<Value>(compute: (key: string) => Value): (key: string) => Value {

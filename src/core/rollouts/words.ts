@@ -228,7 +228,6 @@ export const fenceModeText = (mode: RequestedFence): string | null => fenceTexts
 const snapshotTexts = {
   auto: null,
   before: 'before: each snapshot is stored before the new version starts',
-  alongside: 'alongside: the new version starts once the database is copied on its host; the snapshot is stored from the copy meanwhile',
   hot: 'hot: the database is copied while the box serves, and the copy is completed while it is stopped; the snapshot is stored from it',
 } as const satisfies Record<RequestedSnapshot, string | null>
 export const snapshotModes = Object.keys(snapshotTexts) as RequestedSnapshot[]
@@ -263,9 +262,7 @@ export function downtimeParts({
 /** Says when the snapshot was stored; undefined for `before` without a reason. */
 export function snapshotText({ snapshot, snapshotReason, hotCopy }: Downtime): string | undefined {
   if (snapshot === 'hot') return `snapshot stored from a hot copy${hotCopy === undefined ? '' : ` (${hotCopyText(hotCopy)})`}`
-  const stored = snapshot === 'alongside' ? 'snapshot stored alongside' : 'snapshot stored before the start'
-  if (snapshotReason !== undefined) return `${stored}: ${snapshotReason}`
-  return snapshot === 'alongside' ? stored : undefined
+  return snapshotReason === undefined ? undefined : `snapshot stored before the start: ${snapshotReason}`
 }
 
 const hotCopyText = ({ bytes, tookMs, fromLsn, endLsn }: NonNullable<Downtime['hotCopy']>): string =>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Slug, SnapshotMode } from '../../core/boxes/index.ts'
+import { Slug, StoredSnapshotMode } from '../../core/boxes/index.ts'
 import { defaultNativeOrigins, wrongNativeOrigin } from '../../core/edge/index.ts'
 import { RequestedFence } from '../../core/rollouts/index.ts'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
@@ -27,7 +27,7 @@ const Base64Key = z
   .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` creates one')
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
 const FenceOfTier = RequestedFence.default('auto')
-const SnapshotOfTier = SnapshotMode.default('hot')
+const SnapshotOfTier = StoredSnapshotMode.default('hot')
 const OnOff = z.union([z.boolean(), z.stringbool()]).default(false)
 const Budget = z.coerce.number().int().min(1).max(10_000_000)
 const Gigabytes = z.coerce.number().min(0.001).max(1_000_000)
@@ -228,7 +228,7 @@ export const Settings = z.strictObject({
         .default(15),
       /** When maintenance of a box ends during its update; `auto`: by what its rollback would lose. */
       mode: z.strictObject({ free: FenceOfTier, pro: FenceOfTier, enterprise: FenceOfTier }).prefault({}),
-      /** When the snapshot of an update is stored: before the new version starts, alongside it, or from a hot copy. */
+      /** When the snapshot of an update is stored: before the new version starts, or from a hot copy. */
       snapshot: z.strictObject({ free: SnapshotOfTier, pro: SnapshotOfTier, enterprise: SnapshotOfTier }).prefault({}),
       /** The speed of a hot copy: users are on the same disk. */
       copyMegabytesPerSecond: z.coerce.number().min(1).max(100_000).default(64),

@@ -1,8 +1,8 @@
-import { type ExitCode, isProblem } from '../../core/kit/index.ts'
+import { type Clock, type ExitCode, isProblem } from '../../core/kit/index.ts'
 import { type Check, failed, type Globals, type Machine, passed, printChecks } from '../../node/command-line.ts'
+import { companyLogin } from '../app/index.ts'
 
 import type { Config } from '../config/index.ts'
-import { companyLoginCheck } from './doctor-company-login.ts'
 import { databaseChecks } from './doctor-database.ts'
 import { redisCheck } from './doctor-fleet.ts'
 import { machineChecks } from './doctor-machine.ts'
@@ -31,4 +31,17 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
     ...(await prometheusCheck(config)),
     ...(await redisCheck(machine.clock, config.redis)),
   ]
+}
+
+/** The provider of the company account, where there is one: whether it answers as its issuer. */
+async function companyLoginCheck(config: Config, clock: Clock): Promise<Check[]> {
+  const company = companyLogin(config, clock)
+  if (!company) return []
+  const attempt = { state: 'doctor', nonce: 'doctor', verifier: 'doctor', maxAgeSeconds: 60 }
+  try {
+    await company.provider.addressOf(attempt, false)
+    return [passed('company account', `${config.admin.oidc.issuer} answers; redirect address ${config.baseUrl}/console/login/provider`)]
+  } catch (error) {
+    return [failed('company account', (error as Error).message, 'check TENANTRY_ADMIN_OIDC_ISSUER and that the provider runs')]
+  }
 }

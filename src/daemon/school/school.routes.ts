@@ -1,9 +1,12 @@
 import { backgroundHeader } from '../../core/admin/index.ts'
-import { schoolContract, schoolHeader, schoolIdleMs } from '../../core/school/index.ts'
+import type { PlatformPrincipal } from '../../core/kit/index.ts'
+import { type SchoolSession, schoolContract, schoolHeader, schoolIdleMs } from '../../core/school/index.ts'
+import { rolesBeyond } from '../../core/users/index.ts'
 import { pageHeaders, serveContract } from '../http/index.ts'
 import { login, revokeOwnSession } from '../sessions/index.ts'
+import { existingTenant } from '../tenants/index.ts'
+import { findUserById } from '../users/index.ts'
 import type { SchoolDeps } from './deps.ts'
-import { showSession } from './show-session.ts'
 
 type Header = (name: string) => string | undefined
 
@@ -39,3 +42,23 @@ export const schoolRoutes = (deps: SchoolDeps) =>
       return undefined
     },
   })
+
+type Deps = Pick<SchoolDeps, 'db' | 'roles'>
+
+/** The user of the page, and which roles it gives out. */
+async function showSession({ db, roles: book }: Deps, actor: PlatformPrincipal): Promise<SchoolSession> {
+  const { slug, name } = await existingTenant(db, actor.tenantSlug)
+  const user = await findUserById(db, actor.userId)
+  if (!user) throw new Error(`session of ${actor.userId}, who does not exist`)
+  const beyond = rolesBeyond(book, actor.capabilities, Object.keys(book.roles))
+  return {
+    tenant: { slug, name },
+    user: {
+      ...{ userId: user.id, username: user.localpart, displayName: user.displayName, locale: user.locale },
+      roles: [...user.roles],
+    },
+    capabilities: [...actor.capabilities],
+    roles: Object.entries(book.roles).map(([role, { title = role }]) => ({ name: role, title, isGrantable: !beyond.includes(role) })),
+    passwordChangeRequired: user.hasInitialPassword,
+  }
+}

@@ -138,7 +138,7 @@ test('a copy whose streams are behind is not stored, and the box is rolled back 
   await expectNothingLeft(world)
 })
 
-describe('the stopped database is copied instead', () => {
+describe('the snapshot is stored before the new version starts', () => {
   const rows: [why: string, reason: RegExp, around: (ports: Ports, world: World) => Ports][] = [
     [
       'where PostgreSQL does not support it',
@@ -189,7 +189,7 @@ describe('the stopped database is copied instead', () => {
     const result = await world.run(order(), { deps: await world.agent((ports) => around(ports, world)) })
     expect(result).toMatchObject({
       outcome: 'committed',
-      downtime: { snapshot: 'alongside', snapshotReason: expect.stringMatching(reason) },
+      downtime: { snapshot: 'before', snapshotReason: expect.stringMatching(reason) },
     })
     await expectNothingLeft(world)
   })
@@ -199,7 +199,7 @@ describe('the stopped database is copied instead', () => {
     const full = aDisk({ freeBytes: async () => 3e6 })
     const hotCopy: (typeof updateSteps)['hot-copy'] = async (run) => updateSteps['hot-copy']({ ...run, deps: { ...run.deps, disk: full } })
     const result = await world.run(order(), { steps: { ...updateSteps, 'hot-copy': hotCopy } })
-    expect(result.downtime).toMatchObject({ snapshot: 'alongside', snapshotReason: expect.stringMatching(/not enough disk space/) })
+    expect(result.downtime).toMatchObject({ snapshot: 'before', snapshotReason: expect.stringMatching(/not enough disk space/) })
     await expectNothingLeft(world)
   })
 })
@@ -225,7 +225,7 @@ describe('an agent that was killed before the stop', () => {
     await expectNothingLeft(world)
   })
 
-  test('copies the stopped database where PostgreSQL went on to another segment, and the shutdown removed the one before', async () => {
+  test('stores the snapshot first where PostgreSQL went on to another segment, and the shutdown removed the one before', async () => {
     const world = await aWorld()
     await killed(world)
     const other = await world.host.servers.beginBackup(world.box, 'other', new AbortController().signal)
@@ -234,7 +234,7 @@ describe('an agent that was killed before the stop', () => {
     expect(await world.run(order())).toMatchObject({
       outcome: 'committed',
       downtime: {
-        snapshot: 'alongside',
+        snapshot: 'before',
         snapshotReason: expect.stringMatching(/could not be completed: PostgreSQL has removed the segment/),
       },
     })

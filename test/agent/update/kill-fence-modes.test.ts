@@ -38,15 +38,6 @@ const cases = {
   'never good': { fence: proven, meets: { kind: 'probe-fails', image: newSynapse }, probe, ends: rolledBack },
   'healthy, without a fence': { fence: { mode: 'none' }, ends: committed },
   'sick, without a fence': { fence: { mode: 'none' }, meets: sick, probe, ends: leftOpen },
-  'snapshot alongside': { fence: { ...proven, snapshot: 'alongside' }, ends: committed },
-  'snapshot alongside, sick once open': { fence: { ...proven, snapshot: 'alongside' }, meets: sick, probe, ends: rolledBack },
-  'snapshot alongside, never good': {
-    fence: { ...proven, snapshot: 'alongside' },
-    meets: { kind: 'probe-fails', image: newSynapse },
-    probe,
-    ends: rolledBack,
-  },
-  'snapshot alongside, without a fence': { fence: { mode: 'none', snapshot: 'alongside' }, ends: committed },
   'hot copy': { fence: { ...proven, snapshot: 'hot' }, ends: committed },
   'hot copy, sick once open': { fence: { ...proven, snapshot: 'hot' }, meets: sick, probe, ends: rolledBack },
   'hot copy, never good': {
@@ -167,14 +158,12 @@ const atEveryLine = async (one: Case) => killedEverywhere(one, 'after', atLines,
 const everyCase = named(
   'sick once open, and rolled back by images',
   'without a fence, and its new database dies',
-  'snapshot alongside',
-  'snapshot alongside, never good',
   'hot copy',
   'hot copy, never good',
 )
 test.each(everyCase)('killed before every single change of the host: %s', (_, one) => atEveryChange(one, 'before'), 240_000)
 
-test.each(named('sick once open, and rolled back by images', 'sick, without a fence', 'snapshot alongside', 'hot copy'))(
+test.each(named('sick once open, and rolled back by images', 'sick, without a fence', 'hot copy'))(
   'killed after every single change of the host: %s',
   (_, one) => atEveryChange(one, 'after'),
   240_000,

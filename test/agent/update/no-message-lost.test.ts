@@ -36,8 +36,8 @@ const aStory = fc.record({
   fence: fc.constantFrom<Payload['fence']>(
     { mode: 'until-stable' },
     { mode: 'until-proven', formerSchema: 94 },
-    { mode: 'until-proven', formerSchema: 94, snapshot: 'alongside' },
-    { mode: 'none', formerSchema: 94, snapshot: 'alongside' },
+    { mode: 'until-proven', formerSchema: 94, snapshot: 'hot' },
+    { mode: 'none', formerSchema: 94, snapshot: 'hot' },
   ),
 })
 

@@ -119,7 +119,7 @@ describe('refused before anything stops', () => {
 
   test('an upgrade that would open the box before it is proven, or that has no copy', async () => {
     expect(await refusedBy(await aWorld(), anUpgrade({ fence: { mode: 'until-proven' } }))).toMatch(/maintenance until it is stable/)
-    expect(await refusedBy(await aWorld(), anUpgrade({ fence: { snapshot: undefined } }))).toMatch(/needs a copy/)
+    expect(await refusedBy(await aWorld(), anUpgrade({ fence: { snapshot: undefined } }))).toMatch(/needs a hot copy/)
   })
 
   test('images since PostgreSQL 18 where the compose file does not name the data folder', async () => {
@@ -127,7 +127,7 @@ describe('refused before anything stops', () => {
   })
 })
 
-test('a copy that cannot be made ends it before anything is touched', async () => {
+test('a copy that cannot be made ends it before anything stops', async () => {
   const world = await aWorld()
   const deps = await world.agent((ports) => ({
     ...ports,
@@ -136,8 +136,9 @@ test('a copy that cannot be made ends it before anything is touched', async () =
   const result = await world.run(anUpgrade(), { deps })
   expect(result).toMatchObject({
     outcome: 'failed',
-    error: { message: expect.stringMatching(/database was not copied: .*makes no volume/) },
+    error: { message: expect.stringMatching(/PostgreSQL of oak is not upgraded: no hot copy after .*makes no volume/) },
   })
+  expect(world.counts.stop).toBeUndefined()
   await expectRolledBack(world)
 })
 

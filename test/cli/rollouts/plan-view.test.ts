@@ -119,12 +119,12 @@ test('boxes that go to another major version of PostgreSQL are named with what t
 })
 
 test('boxes that cannot be copied while they serve come last, with the reason', () => {
-  const copied = { snapshotMode: 'alongside', snapshotReason: 'wal_level of PostgreSQL is minimal' } as const
+  const copied = { snapshotMode: 'before', snapshotReason: 'wal_level of PostgreSQL is minimal' } as const
   for (const view of [planView, planSummary]) {
     expect(view(aPlan([aPlannedBox('oak', copied), aPlannedBox('elm', copied)]), style)).toMatch(
-      /Database copied during the downtime: oak, elm \(no hot copy: wal_level of PostgreSQL is minimal\)\.$/,
+      /Database dumped during the downtime: oak, elm \(no hot copy: wal_level of PostgreSQL is minimal\)\.$/,
     )
-    expect(view(aPlan([aPlannedBox('oak', { snapshotMode: 'hot' })]), style)).not.toContain('Database copied')
+    expect(view(aPlan([aPlannedBox('oak', { snapshotMode: 'hot' })]), style)).not.toContain('Database dumped')
   }
 })
 

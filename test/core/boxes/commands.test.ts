@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { boxCommands } from '../../../src/core/boxes/index.ts'
+import { boxCommands, Downtime } from '../../../src/core/boxes/index.ts'
 
 const box = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1 }
 const digest = `sha256:${'a'.repeat(64)}`
@@ -12,4 +12,11 @@ test('an update needs a digest; a prefetch may resolve it', () => {
   expect(fits('tenant-box.update', { digest })).toBe(true)
   expect(fits('tenant-box.update', {})).toBe(false)
   expect(fits('tenant-box.prefetch', {})).toBe(true)
+})
+
+test('an order and a result of an earlier build may name the mode that is gone', () => {
+  const order = { ...box, ...rest, fence: { mode: 'until-stable', snapshot: 'alongside' }, targets: synapse({ digest }) }
+  expect(boxCommands['tenant-box.update'].payload.parse(order).fence.snapshot).toBe('hot')
+  expect(Downtime.parse({ mode: 'until-stable', snapshot: 'alongside' }).snapshot).toBe('hot')
+  expect(Downtime.safeParse({ mode: 'until-stable', snapshot: 'later' }).success).toBe(false)
 })

@@ -257,24 +257,24 @@ describe('a fence lifted after the quick probes, where the rule chose that', () 
   })
 })
 
-describe('a snapshot alongside the new version', () => {
-  const along = (world: UpdateWorld, order: Order = proven): UpdateWorld => ({ ...world, order: { ...order, snapshot: 'alongside' } })
+describe('a snapshot from a hot copy', () => {
+  const hot = (world: UpdateWorld, order: Order = proven): UpdateWorld => ({ ...world, order: { ...order, snapshot: 'hot' } })
   const copy = (skipped?: string): UpdateEvent[] => [
     mark('cold-copy', 'intent'),
     { ...mark('cold-copy', 'done'), data: skipped === undefined ? { copiedMs: 1 } : { skipped } },
   ]
-  const untilStopped = did('prefetch', 'fence', 'stop')
+  const untilStopped = did('prefetch', 'hot-copy', 'fence', 'stop')
   const untilCopied = [...untilStopped, ...copy()]
   const untilGood = [...untilCopied, ...did('rewrite', 'recreate', 'quick-probe')]
   const checked: UpdateEvent[] = [mark('check-rollback', 'intent'), { ...mark('check-rollback', 'done'), data: { possible: true } }]
   const opened = [...untilGood, ...checked, ...did('unfence')]
   const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
-    ['the stopped database is copied first', untilStopped, quiet, 'cold-copy'],
+    ['the copy is completed first', untilStopped, quiet, 'cold-copy'],
     ['the new version starts after the copy', untilCopied, quiet, 'rewrite'],
     ['without a copy the snapshot comes first', [...untilStopped, ...copy('no room')], quiet, 'snapshot'],
     ['and then the new version', [...untilStopped, ...copy('no room'), ...did('snapshot')], quiet, 'rewrite'],
     ['which starts without a second snapshot', [...untilStopped, ...copy('no room'), ...did('snapshot', 'rewrite')], quiet, 'recreate'],
-    ['a box that serves again is stopped and copied again', [...untilCopied, ...did('stop')], quiet, 'cold-copy'],
+    ['the copy of a box that serves again is completed again', [...untilCopied, ...did('stop')], quiet, 'cold-copy'],
     ['the snapshot is stored once the box is open', opened, untouched, 'snapshot'],
     ['it is taken again after a kill', [...opened, mark('snapshot', 'intent')], untouched, 'snapshot'],
     ['the slow probes follow it', [...opened, ...did('snapshot')], untouched, 'probe'],
@@ -293,14 +293,14 @@ describe('a snapshot alongside the new version', () => {
     ],
   ]
   test.each(rows)('%s', (_, events, world, next) => {
-    expect([refusalAfter(events, along(world)), stepAfter(events, along(world))]).toEqual([undefined, next])
+    expect([refusalAfter(events, hot(world)), stepAfter(events, hot(world))]).toEqual([undefined, next])
   })
 
   test('a box that stays fenced until it is stable has it stored meanwhile', () => {
     const recreated = [...untilCopied, ...did('rewrite', 'recreate')]
     const stored: UpdateEvent[] = [mark('snapshot', 'intent'), { ...mark('snapshot', 'done'), data: { isStable: true } }]
-    const next = (events: UpdateEvent[]) => stepAfter(events, along({ ...fenced, compose: 'target' }, stable))
-    expect(stepAfter(untilStopped, along(quiet, stable))).toBe('cold-copy')
+    const next = (events: UpdateEvent[]) => stepAfter(events, hot({ ...fenced, compose: 'target' }, stable))
+    expect(stepAfter(untilStopped, hot(quiet, stable))).toBe('cold-copy')
     expect(next(recreated)).toBe('snapshot')
     expect(next([...recreated, ...stored])).toBe('commit')
     expect(next([...recreated, ...did('snapshot')])).toBe('probe')
@@ -308,8 +308,8 @@ describe('a snapshot alongside the new version', () => {
   })
 
   test('without a fence it is stored once the chat server runs', () => {
-    const served = [...did('prefetch', 'stop'), ...copy(), ...did('rewrite', 'recreate', 'serve')]
-    expect(stepAfter(served, along(untouched, { mode: 'none' }))).toBe('snapshot')
+    const served = [...did('prefetch', 'hot-copy', 'stop'), ...copy(), ...did('rewrite', 'recreate', 'serve')]
+    expect(stepAfter(served, hot(untouched, { mode: 'none' }))).toBe('snapshot')
   })
 })
 
@@ -359,7 +359,6 @@ describe('a hot copy', () => {
     ['is made after everything that can be refused was refused', did('prefetch'), untouched, 'hot-copy'],
     ['is begun again after a kill', [...did('prefetch'), mark('hot-copy', 'intent')], untouched, 'hot-copy'],
     ['is made before users wait', did('prefetch', 'hot-copy'), untouched, 'fence'],
-    ['is completed in the place of a cold copy', did('prefetch', 'hot-copy', 'fence', 'stop'), quiet, 'cold-copy'],
   ]
   test.each(rows)('%s', (_, events, world, next) => expect(stepAfter(events, hot(world))).toBe(next))
 
@@ -449,8 +448,7 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
   },
 }
 /** The former data are in the store or, where the order allows it, in a copy on the host. */
-const isKept = ({ snapshot, copy, world: { order } }: Box): boolean =>
-  snapshot || (copy && (order.snapshot === 'alongside' || order.snapshot === 'hot'))
+const isKept = ({ snapshot, copy, world: { order } }: Box): boolean => snapshot || (copy && order.snapshot === 'hot')
 const probed = (box: Box) => {
   if (!box.world.serving) throw new Error('probed while it was stopped')
 }
@@ -516,25 +514,16 @@ const orders = {
   'until proven, by order of an operator': { order: forced, revertible: false },
   never: { order: { mode: 'none' }, revertible: false },
   'never, where a rollback by images is possible': { order: { mode: 'none', formerSchema: 94 }, revertible: true },
-  'until proven, with the snapshot alongside': { order: { ...proven, snapshot: 'alongside' }, revertible: true },
-  'until proven, where no rollback by images is possible, with the snapshot alongside': {
-    order: { ...proven, snapshot: 'alongside' },
-    revertible: false,
-  },
-  'until proven, with the snapshot alongside, but no copy': {
-    ...{ order: { ...proven, snapshot: 'alongside' }, revertible: true, copies: false },
-  },
   'until stable, with a hot copy': { order: { ...stable, snapshot: 'hot' }, revertible: false },
-  'until stable, with the snapshot alongside, but no copy': {
-    ...{ order: { ...stable, snapshot: 'alongside' }, revertible: false, copies: false },
+  'until stable, with a hot copy that is not completed': {
+    ...{ order: { ...stable, snapshot: 'hot' }, revertible: false, copies: false },
   },
   'until proven, with a hot copy': { order: { ...proven, snapshot: 'hot' }, revertible: true },
   'until proven, where no rollback by images is possible, with a hot copy': { order: { ...proven, snapshot: 'hot' }, revertible: false },
-  'until proven, with a hot copy, but none of the stopped database': {
+  'until proven, with a hot copy that is not completed': {
     ...{ order: { ...proven, snapshot: 'hot' }, revertible: true, copies: false },
   },
   'never, with a hot copy': { order: { mode: 'none', snapshot: 'hot' }, revertible: false },
-  'never, with the snapshot alongside': { order: { mode: 'none', snapshot: 'alongside' }, revertible: false },
 } satisfies Record<string, Kind>
 
 describe.each(Object.entries(orders))('fenced %s, with any failures and kills', (_, kind) => {

@@ -24,7 +24,7 @@ type Row = Readonly<{
   synapse?: string
   changes?: Component[]
   requested?: 'auto' | 'until-stable' | 'until-proven' | 'none'
-  snapshot?: 'before' | 'alongside' | 'hot'
+  snapshot?: 'before' | 'hot'
 }>
 const chosen = ({ box = {}, synapse = '1.163.2', changes = ['synapse'], requested = 'auto', snapshot = 'before' }: Row) =>
   chooseFence(aKnownBox('oak', box), { to: aManifest({ synapse }).tiers.free, changes, requested, snapshot }, limits)
@@ -62,24 +62,25 @@ test('the request of a rollout comes before that of the tier', () => {
   ])
 })
 
-test.each<[rule: string, Row, 'alongside' | 'hot' | undefined]>([
-  ['alongside where the box is opened early', { snapshot: 'alongside' }, 'alongside'],
-  ['and without a fence', { snapshot: 'alongside', requested: 'none' }, 'alongside'],
+test.each<[rule: string, Row, 'hot' | undefined]>([
   ['from a hot copy where its PostgreSQL has what that needs', { snapshot: 'hot', box: hotBox }, 'hot'],
+  ['and without a fence', { snapshot: 'hot', box: hotBox, requested: 'none' }, 'hot'],
   ['also where the box stays fenced until it is stable', { snapshot: 'hot', box: hotBox, changes: ['minio'] }, 'hot'],
   ['not by default', {}, undefined],
 ])('the snapshot is stored %s', (_, row, snapshot) => {
   expect(chosen(row).snapshot).toBe(snapshot)
 })
 
-test('a box that cannot be copied while it serves is copied while it is stopped, and the reason is known before', () => {
-  expect(chosen({ snapshot: 'hot' })).toMatchObject({ snapshot: 'alongside', snapshotReason: expect.stringMatching(/did not report/) })
+test('the snapshot of a box that cannot be copied while it serves is stored before, and the reason is known', () => {
+  const unknown = chosen({ snapshot: 'hot' })
+  expect([unknown.snapshot, unknown.snapshotReason]).toEqual([undefined, expect.stringMatching(/did not report/)])
   const facts = { ...noFacts, freeDiskBytes: 50e9, hotCopy: { ...hotFacts, walLevel: 'minimal' } }
   const box = { ...hotBox, report: { ...hotBox.report, facts } }
-  expect(chosen({ snapshot: 'hot', box })).toMatchObject({ snapshot: 'alongside', snapshotReason: expect.stringMatching(/wal_level/) })
+  const minimal = chosen({ snapshot: 'hot', box })
+  expect([minimal.snapshot, minimal.snapshotReason]).toEqual([undefined, expect.stringMatching(/wal_level/)])
 })
 
 test('the snapshot mode of a rollout comes before that of the tier', () => {
-  const tiers = { free: 'before', pro: 'alongside', enterprise: 'before' } as const
-  expect([requestedSnapshot('auto', tiers, 'pro'), requestedSnapshot('before', tiers, 'pro')]).toEqual(['alongside', 'before'])
+  const tiers = { free: 'before', pro: 'hot', enterprise: 'before' } as const
+  expect([requestedSnapshot('auto', tiers, 'pro'), requestedSnapshot('before', tiers, 'pro')]).toEqual(['hot', 'before'])
 })

@@ -27,20 +27,6 @@ test('dump, store and copy grow with the database, the rest does not', () => {
   expect(of(box('oak', 'h1', 0), { mode: 'none' }).expectedFenceMs).toBe(5_300 + 1_500)
 })
 
-test('with the snapshot alongside only the copy of the database is waited for', () => {
-  const copied = { downtime: { ...downtime, copyMs: 0, copyingMs: 3_000 } }
-  const fence = { mode: 'none', snapshot: 'alongside' } as const
-  const of = expect1([past('oak', copied), past('elm')])
-  expect(of(box('oak'), fence).expectedFenceMs).toBe(5_300 + 3_000)
-  expect(of(box('oak', 'h1', 2e9), fence).expectedFenceMs).toBe(5_300 + 6_000)
-  expect(of(box('new'), fence).expectedFenceMs).toBe(5_300 + 3_000)
-  // A box that fell back to a snapshot before.
-  const fellBack = { downtime: { ...copied.downtime, snapshotReason: 'no room' } }
-  expect(expect1([past('ash', fellBack)])(box('ash'), fence).expectedFenceMs).toBe(5_300 + 10_500)
-  // A box that never measured a copy: no more than with the snapshot before.
-  expect(of(box('elm'), fence).expectedFenceMs).toBe(18_800)
-})
-
 test('with a hot copy the downtime does not grow with the database', () => {
   const hotCopy = { bytes: 1e9, tookMs: 20_000, fromLsn: '0/2000028', endLsn: '0/5000028' }
   const fence = { mode: 'none', snapshot: 'hot' } as const
@@ -50,9 +36,12 @@ test('with a hot copy the downtime does not grow with the database', () => {
   expect(of(box('oak', 'h1', 2e9), fence).expectedFenceMs).toBe(5_300 + 600)
   expect(of(box('new', 'h1', 200e9), fence).expectedFenceMs).toBe(5_300 + 600)
   expect(of(box('elm'), fence).expectedFenceMs).toBe(5_300 + 2_000)
-  // A box that fell back to a copy while it was stopped.
-  const fellBack = { downtime: { ...downtime, copyMs: 0, copyingMs: 3_000, snapshot: 'alongside' as const, snapshotReason: 'no room' } }
-  expect(expect1([past('ash', fellBack)])(box('ash', 'h1', 2e9), fence).expectedFenceMs).toBe(5_300 + 6_000)
+  // A box that fell back to a snapshot before.
+  const fellBack = { downtime: { ...downtime, snapshot: 'before' as const, snapshotReason: 'no room' } }
+  expect(expect1([past('ash', fellBack)])(box('ash'), fence).expectedFenceMs).toBe(18_800)
+  // No more than with the snapshot before.
+  const quick = { downtime: { ...downtime, snapshotMs: 1_000, copyMs: 0 } }
+  expect(expect1([past('fir', quick)])(box('fir'), fence).expectedFenceMs).toBe(5_300 + 1_000)
 })
 
 test('a box without an update takes the median of its host, and never that of another host', () => {

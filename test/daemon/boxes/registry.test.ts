@@ -47,7 +47,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     const room = await aBoxesWorld(await fresh())
     const { hostId } = await aLiveBox(room, 'north')
     const choice = async () => (await (await anApi(room)).showBox({ params: { slug: 'north' } })).updateCopy
-    expect(await choice()).toMatchObject({ mode: 'alongside', reason: expect.stringMatching(/did not report/) })
+    expect(await choice()).toMatchObject({ mode: 'before', reason: expect.stringMatching(/did not report/) })
     const unknown = { schemaVersion: null, compatVersion: null, backgroundUpdates: null, collation: null, libc: null, mediaBytes: null }
     const file = { otherServices: null, wouldRecreate: null, composeChanged: null, notRestorable: null, scaledServices: null }
     const settings = { major: 15, walLevel: 'replica', freeSlots: 10, fullPageWrites: true, isStandby: false, isSuperuser: true }
@@ -58,7 +58,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     await report(11e9)
     expect(await choice()).toEqual({ mode: 'hot' })
     await report(9e9)
-    expect(await choice()).toEqual({ mode: 'alongside', reason: 'its disk has no room for a copy of the database' })
+    expect(await choice()).toEqual({ mode: 'before', reason: 'its disk has no room for a copy of the database' })
   })
 
   test('a handed-over box keeps its last versions', async () => {

@@ -93,6 +93,12 @@ test('variables of the other programs are left alone', () => {
   expect(refusedPaths(undefined, { TENANTRY_URL: 'x', TENANTRY_TOKEN: 'y', TENANTRY_AGENT_DIR: 'z', PATH: '/bin' })).toEqual([])
 })
 
+test('a settings file that names the snapshot mode that is gone still loads', async () => {
+  const file = await aFile('fence: { snapshot: { pro: alongside } }')
+  expect(loadConfig({ env: {}, file }).fence.snapshot).toEqual({ free: 'hot', pro: 'hot', enterprise: 'hot' })
+  expect(refusedPaths(file, { TENANTRY_FENCE_SNAPSHOT_FREE: 'later' })).toEqual(['fence.snapshot.free'])
+})
+
 test('a list of keys rotates: the first seals', () => {
   const other = Buffer.alloc(32, 8).toString('base64')
   expect(loadConfig({ env: { TENANTRY_SECRET_KEY: `${other},${key}` } }).secretKey).toEqual([other, key])

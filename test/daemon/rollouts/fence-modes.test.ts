@@ -1,6 +1,8 @@
+import { type Kysely, sql } from 'kysely'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { applyManifest } from '../../../src/daemon/boxes/index.ts'
+import { hotSnapshots } from '../../../src/daemon/db/migrations/0016-hot-snapshots.ts'
 import { rolloutsFeature } from '../../../src/daemon/rollouts/index.ts'
 import { pastUpdates, planStaged, resumeRollout, showAction } from '../../../src/daemon/rollouts/testing.ts'
 import { aManifest, aProbe } from '../../support/boxes.ts'
@@ -74,31 +76,11 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     expect(await registry.metrics()).toMatch(/^tenantry_update_downtime_seconds\{mode="until-proven",value="expected"\} [0-9]/m)
   })
 
-  test('orders the snapshot alongside where the rollout or the tier asks for it, and says so in the plan and the audit log', async () => {
-    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
-    const modesOf = async (deps: typeof world.deps, snapshotMode?: 'before') =>
-      (await planStaged(deps, { allowLongFence: false, snapshotMode })).plan.boxes.map((box) => box.snapshotMode)
-    const tiers = { ...world.deps, snapshots: { ...world.deps.snapshots, free: 'alongside' as const } }
-    expect(await modesOf(world.deps)).toEqual(['before', 'before'])
-    expect(await modesOf(tiers)).toEqual(['alongside', 'alongside'])
-    expect(await modesOf(tiers, 'before')).toEqual(['before', 'before'])
-    const id = await world.started({ snapshotMode: 'alongside' })
-    for (const _ of ['observe', 'prefetch']) {
-      await world.tick()
-      for (const command of await world.open()) await world.work(command)
-    }
-    await world.tick()
-    expect((await world.open())[0]?.payload).toMatchObject({ slug: 'acme', fence: { mode: 'until-proven', snapshot: 'alongside' } })
-    const shown = await world.show(id)
-    expect(shown.snapshotMode).toBe('alongside')
-    expect(shown.auditLog[0]).toMatchObject({ action: 'rollout.created', data: { snapshotMode: 'alongside' } })
-  })
-
   test('orders a hot copy with its speed where PostgreSQL supports it, and else names the reason in the plan', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
     const planned = async () => (await planStaged(world.deps, { allowLongFence: false, snapshotMode: 'hot' })).plan.boxes[0]
     // Before its first report.
-    expect(await planned()).toMatchObject({ snapshotMode: 'alongside', snapshotReason: expect.stringMatching(/did not report/) })
+    expect(await planned()).toMatchObject({ snapshotMode: 'before', snapshotReason: expect.stringMatching(/did not report/) })
     const id = await world.started({ snapshotMode: 'hot' })
     for (const _ of ['observe', 'prefetch']) {
       await world.tick()
@@ -108,8 +90,31 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     const payload = (await world.open())[0]?.payload
     expect(payload).toMatchObject({ fence: { snapshot: 'hot', copyBytesPerSecond: 64e6 } })
     expect(payload).not.toMatchObject({ fence: { snapshotReason: expect.anything() } })
-    expect((await world.show(id)).snapshotMode).toBe('hot')
+    const shown = await world.show(id)
+    expect(shown.snapshotMode).toBe('hot')
+    expect(shown.auditLog[0]).toMatchObject({ action: 'rollout.created', data: { snapshotMode: 'hot' } })
     expect(await planned()).toMatchObject({ snapshotMode: 'hot' })
+    // The request of the rollout comes before that of the tier.
+    const tiers = { ...world.deps, snapshots: { ...world.deps.snapshots, free: 'hot' as const } }
+    const modesOf = async (deps: typeof world.deps, snapshotMode?: 'before') =>
+      (await planStaged(deps, { allowLongFence: false, snapshotMode })).plan.boxes.map((box) => box.snapshotMode)
+    expect(await Promise.all([modesOf(world.deps), modesOf(tiers), modesOf(tiers, 'before')])).toEqual([['before'], ['hot'], ['before']])
+  })
+
+  test('a rollout of an earlier build that asks for the snapshot mode that is gone makes hot copies', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
+    const { db } = world.deps
+    const id = await world.started({ snapshotMode: 'hot' })
+    const modes = async () => {
+      const { plan } = await db.selectFrom('rollout_plans').select('plan').executeTakeFirstOrThrow()
+      return { plan, mode: (await world.show(id)).snapshotMode, planned: JSON.parse(plan).boxes[0].snapshotMode }
+    }
+    await sql`update rollouts set snapshot_mode = 'alongside'`.execute(db)
+    const plan = (await modes()).plan.replace('"snapshotMode":"before"', '"snapshotMode":"alongside"')
+    await db.updateTable('rollout_plans').set({ plan }).execute()
+    expect(await modes()).toMatchObject({ mode: 'alongside', planned: 'alongside' })
+    await hotSnapshots.up(db as unknown as Kysely<unknown>)
+    expect(await modes()).toMatchObject({ mode: 'hot', planned: 'hot' })
   })
 
   test('a box that was left open and sick is not passed over when it is tried again, until it is well', async () => {

@@ -1,10 +1,11 @@
 // The store of modules: developers upload packages, the platform scans and tests them, reviewers approve or reject them.
 // Decides who is a developer, what may be submitted, and who may review. An approved version never changes.
 // It runs no module for a tenant.
+import { findSubmission } from './store.repo.ts'
 import './store.tables.ts'
-import { actorLabel } from '../../../core/kit/index.ts'
-import { moduleCategories } from '../../../core/modules/index.ts'
-import { catalogueContract, storeContract, storeInvitesContract } from '../../../core/store/index.ts'
+import { actorLabel, type DeveloperActor, problem } from '../../../core/kit/index.ts'
+import { assertSameManifest, moduleCategories, readModuleManifest } from '../../../core/modules/index.ts'
+import { catalogueContract, type NewSubmission, storeContract, storeInvitesContract } from '../../../core/store/index.ts'
 import { feature } from '../../feature/index.ts'
 import { serveContract } from '../../http/index.ts'
 import { listStoreModules, showStoreModule } from './catalogue.ts'
@@ -18,7 +19,6 @@ import { rateModule, removeRatingComment } from './ratings.ts'
 import { listReviews, reviewSubmission } from './reviews.ts'
 import { showReview } from './show-review.ts'
 import { listSubmissions, ownSubmission, submissionView } from './submissions.ts'
-import { submitPackage } from './submit-package.ts'
 import { uploadPackage } from './upload-package.ts'
 
 export const storeFeature = feature<StoreDeps>({
@@ -54,3 +54,27 @@ export const storeFeature = feature<StoreDeps>({
   jobs: (deps) => ({ [decisionTopic]: mailDecision(deps) }),
   cleanup: (deps) => [() => deleteOldPackages(deps)],
 })
+
+type Deps = Pick<StoreDeps, 'db'> & Readonly<{ examiner: ReturnType<typeof packageExaminer> }>
+
+/**
+ * Confirms the submission that an upload made: its bytes were scanned and tested then, and never change. Source files of the request are scanned
+ * in addition. Throws NOT_FOUND, also for a package of another developer, MANIFEST_MISMATCH, SCAN_FAILED, INVALID_TRANSITION, UNAVAILABLE.
+ */
+async function submitPackage(
+  { db, examiner }: Deps,
+  { developerId }: DeveloperActor,
+  { manifest, artifactPath, sourceFiles = {}, signal }: NewSubmission & Readonly<{ signal: AbortSignal }>,
+) {
+  const sent = readModuleManifest(JSON.stringify(manifest))
+  // First, so that forbidden code is named (spec 3.2) whatever else the request lacks.
+  await examiner.scanSources({ sourceFiles, signal })
+  const one = await findSubmission(db, { artifactId: artifactPath })
+  if (one?.developerId !== developerId)
+    throw problem('NOT_FOUND', `You uploaded no package ${artifactPath}. fix: upload it with POST …/store/developer/upload`)
+  // The stored manifest has its defaults.
+  assertSameManifest(sent, one.manifest)
+  if (one.status !== 'in_review')
+    throw problem('INVALID_TRANSITION', `Submission ${one.id} of this package is ${one.status}. fix: upload the package again`)
+  return { submissionId: one.id, status: 'in_review' as const }
+}
