@@ -19,7 +19,6 @@ import {
   type MarketplaceDeps,
   marketplaceFeature,
   publishSeeds,
-  vendorAccess,
   withoutPayments,
 } from '../../src/daemon/marketplace/index.ts'
 import { packageRoot } from '../../src/node/index.ts'
@@ -97,7 +96,7 @@ export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options
       return { ...user, capabilities: held[id] ?? [] }
     },
     admin: async () => anOperator,
-    vendor: authenticateVendor({ db, clock: modules.clock }, vendorAccess('https://platform.example')),
+    vendor: authenticateVendor({ db, clock: modules.clock }),
   }
   const routes = [...(marketplaceFeature.routes?.(deps) ?? []), ...(flowsFeature.routes?.({ ...tasks, ...deps } as never) ?? [])]
   const { url } = await servedApp(routes, { authenticate, clock: modules.clock })
@@ -113,8 +112,8 @@ export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options
   const vendor = async (email: string) => {
     await stranger.sendVendorLink({ body: { email } }).catch(() => undefined)
     await runJobs()
-    const link = mails.findLast(({ to, text }) => to === email.toLowerCase() && text.includes('#link='))
-    const token = /#link=(\S+)/.exec(link?.text ?? '')?.[1] ?? ''
+    const link = mails.findLast(({ to, text }) => to === email.toLowerCase() && text.includes('/open?token='))
+    const token = /open\?token=(\S+)/.exec(link?.text ?? '')?.[1] ?? ''
     const session = await stranger.openVendorSession({ body: { token } })
     const authorization = `Bearer ${session.token}`
     const client = makeClient(vendorContract, { baseUrl: url, headers: () => ({ authorization, ...headers }) })

@@ -67,18 +67,22 @@ export async function listVendorItems({ db }: Deps, actor: VendorActor, range: P
 
 const noSuchItem = (id: string) => problem('NOT_FOUND', `Item ${id} does not exist in this account. fix: GET /api/vendor/v1/items`)
 
-async function assertOwnItem(db: DbOrTx, actor: VendorActor, id: string, item: ItemRecord | undefined): Promise<ItemRecord> {
-  if (!item?.vendorId || !(await vendorIdsOf(db, actor)).includes(item.vendorId)) throw noSuchItem(id)
+const isOfAccount = async (db: DbOrTx, actor: VendorActor, { vendorId }: ItemRecord): Promise<boolean> =>
+  vendorId !== null && (await vendorIdsOf(db, actor)).includes(vendorId)
+
+/** Throws NOT_FOUND. */
+export async function ownItem(db: DbOrTx, actor: VendorActor, id: string): Promise<ItemRecord> {
+  const item = await findItem(db, id)
+  if (!item || !(await isOfAccount(db, actor, item))) throw noSuchItem(id)
   return item
 }
 
-/** Throws NOT_FOUND. */
-export const ownItem = async (db: DbOrTx, actor: VendorActor, id: string): Promise<ItemRecord> =>
-  assertOwnItem(db, actor, id, await findItem(db, id))
-
 /** The item, locked until the transaction ends. Throws NOT_FOUND. */
-export const lockOwnItem = async (tx: Tx, actor: VendorActor, id: string): Promise<ItemRecord> =>
-  assertOwnItem(tx, actor, id, await lockItem(tx, id))
+export async function lockOwnItem(tx: Tx, actor: VendorActor, id: string): Promise<ItemRecord> {
+  const item = await lockItem(tx, id)
+  if (!item || !(await isOfAccount(tx, actor, item))) throw noSuchItem(id)
+  return item
+}
 
 export async function showVendorItem({ db }: Deps, actor: VendorActor, { id }: One) {
   const item = await ownItem(db, actor, id)

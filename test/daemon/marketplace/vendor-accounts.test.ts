@@ -39,7 +39,7 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect(JSON.stringify(mails)).not.toMatch(/Visitors|Ann"/)
     expect(await room.db.selectFrom('vendor_links').select('email').execute()).toEqual([{ email: ann }])
 
-    const token = /\/vendor#link=(\S+)/.exec(mails[0]?.text ?? '')?.[1] as string
+    const token = /open\?token=(\S+)/.exec(mails[0]?.text ?? '')?.[1] as string
     const [id, proof] = token.split('.') as [string, string]
     for (const wrong of ['x', id, `${id}.`, `${id}.${proof.slice(1)}`, `vln_other.${proof}`, `${token}.${proof}x`.slice(1)]) {
       expect(await codeOf(room.stranger.openVendorSession({ body: { token: wrong } }))).toBe('LINK_INVALID')
@@ -56,7 +56,7 @@ onBothDialects('accounts of vendors', (fresh) => {
     const late = await room.vendor(ann)
     await room.stranger.sendVendorLink({ body: { email: ann } })
     await room.runJobs()
-    const unused = /#link=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
+    const unused = /open\?token=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
     await room.clock.advance(30 * 60_000)
     expect(await codeOf(room.stranger.openVendorSession({ body: { token: unused } }))).toBe('LINK_INVALID')
     expect((await late.showVendorAccount({})).email).toBe(ann)
@@ -81,31 +81,21 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect((await asked(account.authorization)).status).toBe(401)
   })
 
-  test('the page gets a cookie that counts with its header alone, and no token', async () => {
+  test('the page behind a link opens the session by its button alone', async () => {
     const room = await aMarketplaceWorld(await fresh())
     await room.published()
-    const { linkToken: _ } = await room.vendor(ann)
     await room.stranger.sendVendorLink({ body: { email: ann } })
     await room.runJobs()
-    const token = /#link=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
-    const open = (headers: Record<string, string>) =>
-      fetch(`${room.url}/api/vendor/v1/sessions`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json', 'x-tenantry-vendor': '1', ...headers } },
-        body: JSON.stringify({ token }),
-      })
-    expect((await open({ origin: 'https://evil.example' })).status).toBe(403)
-    expect((await open({ origin: 'https://platform.example', 'sec-fetch-site': 'cross-site' })).status).toBe(403)
-    const opened = await open({ origin: 'https://platform.example' })
-    expect(await opened.json()).toMatchObject({ token: null, email: ann })
-    const cookie = opened.headers.get('set-cookie') ?? ''
-    expect(cookie).toMatch(/^__Host-tenantry-vendor=vst_\S+; Path=\/; HttpOnly; SameSite=Strict; Secure; Max-Age=28800$/)
-    const value = cookie.split(';')[0] as string
-    const status = async (headers: Record<string, string>) =>
-      (await fetch(`${room.url}/api/vendor/v1/account`, { headers: { cookie: value, ...headers } })).status
-    expect(await status({})).toBe(401)
-    expect(await status({ 'x-tenantry-vendor': '1' })).toBe(401)
-    expect(await status({ 'x-tenantry-vendor': '1', origin: 'https://evil.example' })).toBe(401)
-    expect(await status({ 'x-tenantry-vendor': '1', 'sec-fetch-site': 'same-origin' })).toBe(200)
+    const token = /open\?token=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
+    expect(await codeOf(room.stranger.showVendorLink({ query: { token: 'x' } }))).toBe('LINK_INVALID')
+    for (const _ of [1, 2]) expect(await room.stranger.showVendorLink({ query: { token } })).toContain('<form method="post">')
+    expect(await room.db.selectFrom('vendor_sessions').selectAll().execute()).toEqual([])
+    await room.clock.advance(1000)
+    const page = await room.stranger.openVendorLink({ query: { token } })
+    const authorization = `Bearer ${/vst_[\w-]{43}/.exec(page)?.[0]}`
+    expect((await fetch(`${room.url}/api/vendor/v1/account`, { headers: { authorization } })).status).toBe(200)
+    expect(await codeOf(room.stranger.openVendorLink({ query: { token } }))).toBe('LINK_INVALID')
+    expect(await codeOf(room.stranger.showVendorLink({ query: { token } }))).toBe('LINK_INVALID')
   })
 
   test('links are limited by where they are asked from, and mails by the address, without a word of it', async () => {
@@ -214,6 +204,7 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect(await codeOf(submit({ version: '1.0.0' }))).toBe('VERSION_EXISTS')
     expect(await codeOf(submit({ itemType: 'app', bundle: anApp().bundle }))).toBe('VALIDATION')
     expect(await codeOf(account.submitVersion({ params, body: aSubmission({ version: '1.1.0' }) as never }))).toBe('VALIDATION')
+    await room.clock.advance(1000)
     const sent = await submit({ name: 'Gates', description: 'Opens doors.', priceModel: 'flat-monthly', priceCents: 900 })
     expect(sent).toMatchObject({ name: 'Doors', status: 'pending', confirmed: true, itemId: item.id, version: '1.1.0' })
     expect(await codeOf(submit({ version: '1.2.0' }))).toBe('CONFLICT')
@@ -266,6 +257,7 @@ onBothDialects('accounts of vendors', (fresh) => {
     const detail = await account.showVendorItem({ params })
     expect(detail.versions.map(({ version, status: state }) => `${version} ${state}`)).toEqual(['1.1.0 approved', '1.0.0 approved'])
     // The next version without any keeps them.
+    await room.clock.advance(hourMs)
     const third = await submit({ version: '1.2.0' })
     expect((await room.operator.approveMarketplaceSubmission({ params: { id: third.id }, body: {} })).item.screenshots).toEqual([shot.id])
     await room.operator.changeItem({ params, body: { status: 'archived' } })
