@@ -21,11 +21,9 @@ export type Sale = Readonly<z.infer<typeof Sale>>
 const Sales = z.object({
   from: MonthText,
   to: MonthText,
-  sales: z
-    .array(Sale)
-    .meta({
-      description: 'Newest month first. What was charged, before fee, tax, refunds and unpaid invoices: the provider decides those',
-    }),
+  sales: z.array(Sale).meta({
+    description: 'Newest month first. What was charged, before fee, tax, refunds and unpaid invoices: the provider decides those',
+  }),
 })
 export type Sales = Readonly<z.infer<typeof Sales>>
 

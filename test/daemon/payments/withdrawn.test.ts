@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { isoNow } from '../../../src/core/kit/index.ts'
-import { payoutsOf, salesOf } from '../../../src/daemon/payments/billing/vendor-money.ts'
+import { isoNow, type TenantId } from '../../../src/core/kit/index.ts'
 import { previewOf } from '../../../src/daemon/payments/billing/preview.ts'
+import { payoutsOf, salesOf } from '../../../src/daemon/payments/billing/vendor-money.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld, perUser } from '../../support/payments/billing-world.ts'
 import { codeOf } from '../../support/tasks-world.ts'
@@ -31,7 +31,7 @@ onBothDialects('the item of a vendor', (fresh) => {
     expect(live?.cancelAtPeriodEnd).toBe(true)
     expect(await statusesOf(room)).toEqual(['active'])
     expect((await room.rows())[0]?.paid_until).toBe('2026-05-10T10:00:00.000Z')
-    const tenant = { id: 'ten_acme', slug: 'acme' }
+    const tenant = { id: 'ten_acme' as TenantId, slug: 'acme' }
     expect((await previewOf(room.deps as never, tenant, '2026-04')).totalCents).toBe(1000)
     expect((await previewOf(room.deps as never, tenant, '2026-05')).totalCents).toBe(0)
     await room.until('2026-05-09T00:00:00.000Z')

@@ -24,7 +24,12 @@ export async function ofItems(deps: Deps, tenant: TenantRecord, { rows, all }: C
     const of = { subject: tenant.slug, id }
     if (row.status === 'cancelled') found.push(...ofCancelled(of, there))
     else if (!there || !isLive(there) || there.customerId !== tenant.paymentCustomerId) found.push(missing(of, row, there))
-    else found.push(...(await ofPrice(deps, of, { row, there })), ...ofStatus(of, { row, there }), ...(await ofWithdrawn(deps, of, { row, there })))
+    else
+      found.push(
+        ...(await ofPrice(deps, of, { row, there })),
+        ...ofStatus(of, { row, there }),
+        ...(await ofWithdrawn(deps, of, { row, there })),
+      )
   }
   return found
 }
