@@ -19,7 +19,7 @@ export type AgentActor = Readonly<{ kind: 'agent'; hostId: string; name: string;
 /** A job, the engine, or a command typed on the daemon's own machine. */
 export type SystemActor = Readonly<{ kind: 'system'; name: string }>
 
-/** A vendor of the marketplace, by its session: whoever reads the mails of `email`. The name is that of the session: the audit log names no address. */
+/** A vendor of the marketplace, by its session, which proved the address `email`. The name is that of the session: the audit log names no address. */
 export type VendorActor = Readonly<{ kind: 'vendor'; sessionId: string; name: string; email: string }>
 
 /** A user of a tenant, as far as a record of what happened needs to know. */

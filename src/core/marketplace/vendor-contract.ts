@@ -106,7 +106,7 @@ export const vendorContract = {
     ...own,
     params: one,
     returns: VendorItem,
-    summary: 'Withdraw an item: nobody installs it any more, and paid subscriptions end with their period',
+    summary: 'Withdraw an item: it can no longer be installed, and paid subscriptions end with their period',
   }),
   listVendorSubmissions: endpoint({
     method: 'GET',

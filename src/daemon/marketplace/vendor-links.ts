@@ -17,7 +17,7 @@ const tokenOf = (keyring: Keyring, id: string): string => `${id}.${linkToken(key
 type Asked = Readonly<{ email: string; address: string }>
 
 /**
- * Stores a link for a mail address. Whether it has an account is found by the job, so that neither the answer nor its time tells it. Throws
+ * Stores a link for a mail address. Whether it has an account is found by the job, so that neither the answer nor its time shows it. Throws
  * RATE_LIMITED, by where the call comes from alone.
  */
 export const sendVendorLink = (deps: MarketplaceDeps, { email: entered, address }: Asked): Promise<undefined> =>

@@ -33,7 +33,7 @@ export async function assertOwnVendor({ db }: Pick<Deps, 'db'>, actor: VendorAct
 type Asked = Readonly<{ vendorIds: readonly string[]; from?: Month | undefined; to?: Month | undefined }>
 type ItemRow = Readonly<{ id: string; name: string; withdrawn_at: string | null }>
 
-/** What the items of vendors were sold for, by month and item, newest month first. It names no tenant. Throws VALIDATION. */
+/** Sales of the items of vendors, by month and item, newest month first. It names no tenant. Throws VALIDATION. */
 export async function salesOf({ db, clock }: Deps, { vendorIds, ...asked }: Asked): Promise<Sales> {
   const now = isoNow(clock)
   const months = salesMonths(asked, now)
