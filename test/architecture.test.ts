@@ -107,6 +107,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   files: ['spaces'],
   flows: ['alerts', 'boxes', 'spaces', 'tasks'],
   homeserver: ['boxes', 'hosts'],
+  marketplace: ['billing_developers'],
   modules: ['marketplace_subscriptions'],
   payments: ['marketplace_items', 'marketplace_subscriptions', 'module_installations', 'store_developers', 'usage_events'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],

@@ -3,7 +3,7 @@ import { alertsContract } from './alerts/index.ts'
 import { auditContract, tenantRecordContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
 import { automationContract, automationKeysContract } from './automation/index.ts'
-import { billingContract, ownBillingContract } from './billing/index.ts'
+import { billingContract, ownBillingContract, vendorMoneyContract } from './billing/index.ts'
 import { boardsContract, bundleContract, operatorBoardsContract, triggersContract } from './boards/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
@@ -17,7 +17,7 @@ import { agentContract, hostsContract } from './hosts/index.ts'
 import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
 import { maintenanceContract } from './maintenance/index.ts'
-import { marketplaceAdminContract, marketplaceContract, marketplacePublicContract } from './marketplace/index.ts'
+import { marketplaceAdminContract, marketplaceContract, marketplacePublicContract, vendorContract } from './marketplace/index.ts'
 import { moduleServicesContract } from './module-services/index.ts'
 import { moduleRunsContract, modulesContract, operatorModulesContract } from './modules/index.ts'
 import { paymentsContract, webhooksContract } from './payments/index.ts'
@@ -75,6 +75,7 @@ export const api = {
   store: { ...storeContract, ...catalogueContract, ...storeInvitesContract },
   billing: { ...billingContract, ...ownBillingContract },
   marketplace: { ...marketplaceContract, ...marketplaceAdminContract, ...marketplacePublicContract, ...paymentsContract },
+  vendor: { ...vendorContract, ...vendorMoneyContract },
   support: supportContract,
   automation: { ...automationContract, ...automationKeysContract },
   service: serviceContract,

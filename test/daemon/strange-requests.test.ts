@@ -110,7 +110,7 @@ describe('whatever is asked', () => {
       headers: {
         ...(auth.kind === 'none'
           ? {}
-          : { authorization: { agent: machine, admin: person, platform: user, automation: 'none' }[auth.kind] }),
+          : { authorization: { agent: machine, admin: person, platform: user, automation: 'none', vendor: 'none' }[auth.kind] }),
         ...sent.headers,
       },
       ...('body' in sent ? { body: typeof sent.body === 'string' ? sent.body.replace(`"${deepHere}"`, deep) : sent.body } : {}),

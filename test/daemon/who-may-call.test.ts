@@ -27,7 +27,7 @@ const concerns = ({ auth }: EndpointShape, caller: Caller): boolean => {
 function expected({ auth }: EndpointShape, caller: Caller): number {
   if (auth.kind === 'none') return 0
   if (caller === 'nobody' || caller.startsWith('forger')) return 401
-  if (auth.kind === 'agent' || auth.kind === 'automation') return 0
+  if (auth.kind === 'agent' || auth.kind === 'automation' || auth.kind === 'vendor') return 0
   if (auth.kind === 'platform' && auth.orAdmin && !isUser(caller))
     return caller !== 'api token' && roleAtLeast(caller as (typeof adminRoles)[number], auth.orAdmin) ? 0 : 403
   // Neither user is a developer of modules.

@@ -8,12 +8,19 @@ import {
   marketplaceContract,
   marketplacePublicContract,
   type NewSubmission,
+  vendorContract,
 } from '../../src/core/marketplace/index.ts'
 import { RoleBook } from '../../src/core/users/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { flowsFeature } from '../../src/daemon/flows/index.ts'
 import type { Mail } from '../../src/daemon/mail/mail.ts'
-import { type MarketplaceDeps, marketplaceFeature, publishSeeds, withoutPayments } from '../../src/daemon/marketplace/index.ts'
+import {
+  authenticateVendor,
+  type MarketplaceDeps,
+  marketplaceFeature,
+  publishSeeds,
+  withoutPayments,
+} from '../../src/daemon/marketplace/index.ts'
 import { packageRoot } from '../../src/node/index.ts'
 import { anOperator } from './boxes-world.ts'
 import { aModulesWorld } from './modules-world.ts'
@@ -38,6 +45,30 @@ export const anApp = (changed: object = {}) =>
     ...changed,
   })
 
+/** An object store without a disk. */
+export function objectsInMemory(): MarketplaceDeps['objects'] & Readonly<{ keys: () => string[] }> {
+  const stored = new Map<string, Buffer>()
+  async function* bytes(content: Buffer) {
+    yield content
+  }
+  return {
+    async put(key, content) {
+      const parts: Uint8Array[] = []
+      for await (const part of content) parts.push(part)
+      stored.set(key, Buffer.concat(parts))
+      return { bytes: stored.get(key)?.length ?? 0, sha256: '' }
+    },
+    get: async (key) => {
+      const found = stored.get(key)
+      return found && bytes(found)
+    },
+    remove: async (key) => void stored.delete(key),
+    removeBelow: async () => {},
+    look: async () => {},
+    keys: () => [...stored.keys()],
+  }
+}
+
 /** Capabilities of users of the tenants `one` and `two`. */
 const held: Readonly<Record<string, Capability[]>> = {
   mia: ['manageMarketplace', 'manageModules', 'manageBoards', 'manageRuns'],
@@ -55,7 +86,7 @@ export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options
   const deps: MarketplaceDeps = {
     ...{ ...modules.deps, roles: shippedRoles, roomsOf: tasks.roomsOf, ownRoomsOf: tasks.roomsOf, baseUrl: 'https://platform.example' },
     ...{ mailer: { send: async (mail) => String(mails.push(mail)) }, seedsDir: packageRoot('config/marketplace') },
-    ...{ payments: withoutPayments, ...changed },
+    ...{ payments: withoutPayments, objects: objectsInMemory(), ...changed },
   }
   const authenticate = {
     platform: async (authorization: string | undefined) => {
@@ -65,17 +96,29 @@ export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options
       return { ...user, capabilities: held[id] ?? [] }
     },
     admin: async () => anOperator,
+    vendor: authenticateVendor({ db, clock: modules.clock }),
   }
   const routes = [...(marketplaceFeature.routes?.(deps) ?? []), ...(flowsFeature.routes?.({ ...tasks, ...deps } as never) ?? [])]
   const { url } = await servedApp(routes, { authenticate, clock: modules.clock })
   const headers = { connection: 'close' }
-  const stranger = makeClient(marketplacePublicContract, { baseUrl: url, headers: () => headers })
+  const stranger = makeClient({ ...marketplacePublicContract, ...vendorContract }, { baseUrl: url, headers: () => headers })
   const operator = makeClient(marketplaceAdminContract, { baseUrl: url, headers: () => headers })
   const as = (who: string) =>
     makeClient(
       { ...marketplaceContract, ...boardsContract, ...bundleContract },
       { baseUrl: url, headers: () => ({ authorization: `Bearer ${who}`, ...headers }) },
     )
+  /** The client of an address, by a link of a mail. */
+  const vendor = async (email: string) => {
+    await stranger.sendVendorLink({ body: { email } }).catch(() => undefined)
+    await runJobs()
+    const link = mails.findLast(({ to, text }) => to === email.toLowerCase() && text.includes('/open?token='))
+    const token = /open\?token=(\S+)/.exec(link?.text ?? '')?.[1] ?? ''
+    const session = await stranger.openVendorSession({ body: { token } })
+    const authorization = `Bearer ${session.token}`
+    const client = makeClient(vendorContract, { baseUrl: url, headers: () => ({ authorization, ...headers }) })
+    return { ...client, authorization, linkToken: token }
+  }
   const jobs = { ...marketplaceFeature.jobs?.(deps) }
 
   /** Runs every queued job of the marketplace that is due. */
@@ -97,7 +140,7 @@ export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options
     await publishSeeds(deps)
     return (await operator.listItems({})).items
   }
-  return { db, clock: modules.clock, deps, url, mails, stranger, operator, as, runJobs, audited, published, seeded, modules }
+  return { db, clock: modules.clock, deps, url, mails, stranger, operator, as, vendor, runJobs, audited, published, seeded, modules }
 }
 
 export type MarketplaceWorld = Awaited<ReturnType<typeof aMarketplaceWorld>>

@@ -129,6 +129,10 @@ const showView = (one: Submission, style: Style): string =>
       ['price', priceText(one)],
       ['vendor', `${clean(one.vendorName)} <${clean(one.vendorEmail)}>, ${one.vendorCountry}`],
       ['mail', one.proven ? 'confirmed by the link of the receipt' : 'not confirmed'],
+      ...(one.forItem ? ([['next of', `${clean(one.forItem.name)} ${one.forItem.version} (${one.forItem.id})`]] as const) : []),
+      ...(one.screenshots.length > 0
+        ? ([['pictures', `${one.screenshots.length}, on the page of the submission in the console`]] as const)
+        : []),
       ['status', `${one.status}, round ${one.round}`],
       ['created', stamp(one.createdAt, style.now)],
       ...(one.reviewNotes ? ([['notes', clean(one.reviewNotes)]] as const) : []),
@@ -140,8 +144,9 @@ const showView = (one: Submission, style: Style): string =>
   )
 
 /** Without a vendor, an approval creates another vendor and item. */
-function nextSteps({ id, round, vendors }: Submission): string {
+function nextSteps({ id, round, vendors, forItem }: Submission): string {
   const approve = `next: tenantry marketplace submissions approve ${id} --round ${round}`
+  if (forItem) return `${approve}   # next version of ${clean(forItem.name)} ${forItem.version}`
   const known = vendors.flatMap((vendor) => [
     ...vendor.items.map(
       (item) => `${approve} --vendor ${vendor.id} --item ${item.id}   # next version of ${clean(item.name)} ${item.version}`,

@@ -1,6 +1,7 @@
 import { problem } from '../../core/kit/index.ts'
 import type { NewVendor, Vendor } from '../../core/marketplace/index.ts'
 import { ago, type Column, type Context, clean, command, count, fields, type Style, sections, stamp, table, text } from '../kit/index.ts'
+import { readVendor, reportView, type VendorReport } from './vendor-report.ts'
 
 type Listed = Readonly<{ vendors: readonly Vendor[]; nextCursor: string | null }>
 type Link = Readonly<{ url: string; expiresAt: string }>
@@ -14,7 +15,7 @@ type Input = Readonly<{
   cursor: string | undefined
 }>
 
-export const vendors = command('vendors <list|create|update|onboard|sync> [vendor]', 'Manage vendors and their payment accounts', {
+export const vendors = command('vendors <list|show|create|update|onboard|sync> [vendor]', 'Manage vendors and their payment accounts', {
   options: {
     name: text('--name <name>', 'name of the vendor'),
     email: text('--email <address>', 'contact address'),
@@ -23,17 +24,19 @@ export const vendors = command('vendors <list|create|update|onboard|sync> [vendo
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  run: async (context, { 'list|create|update|onboard|sync': action, ...input }): Promise<Listed | Vendor | Link> => {
+  run: async (context, { 'list|show|create|update|onboard|sync': action, ...input }): Promise<Listed | VendorReport | Vendor | Link> => {
     if (action === 'list') return context.api.marketplace.listVendors({ query: { limit: input.limit, cursor: input.cursor } })
+    if (action === 'show') return readVendor(context, named(input))
     if (action === 'create') return create(context, input)
     if (action === 'update') return update(context, input)
     if (action === 'onboard') return context.api.marketplace.onboardVendor({ params: { id: named(input) } })
     if (action === 'sync') return context.api.marketplace.syncVendor({ params: { id: named(input) } })
-    throw problem('USAGE', `unknown action ${action}; use list, create, update, onboard or sync`)
+    throw problem('USAGE', `unknown action ${action}; use list, show, create, update, onboard or sync`)
   },
   view,
   examples: [
     'vendors list',
+    'vendors show vnd_2x7e',
     'vendors create --name Acme --email pay@acme.example --country DE',
     'vendors update vnd_2x7e --fee 12.5',
     'vendors onboard vnd_2x7e',
@@ -82,8 +85,9 @@ const columns = ({ now }: Style): Column<Vendor>[] => [
   { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 4 },
 ]
 
-function view(result: Listed | Vendor | Link, style: Style): string {
+function view(result: Listed | VendorReport | Vendor | Link, style: Style): string {
   if ('url' in result) return `${result.url}\nIt works once and expires ${stamp(result.expiresAt, style.now)}. Send it to the vendor.`
+  if ('sales' in result) return sections(vendorView(result, style), reportView(result, style))
   return 'vendors' in result ? listView(result, style) : vendorView(result, style)
 }
 

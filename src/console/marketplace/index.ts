@@ -13,6 +13,7 @@ export const marketplaceConsole = consoleFeature({
       nav: { group: 'Platform', label: titles.title, order: 40, shortcut: 'k' },
     },
     { path: '/marketplace/vendors', title: titles.vendors, load: () => import('./vendors-page.tsx') },
+    { path: '/marketplace/vendors/$id', title: titles.vendors, load: () => import('./vendor-page.tsx') },
     { path: '/marketplace/submissions', title: titles.submissions, role: 'reviewer', load: () => import('./submissions-page.tsx') },
     { path: '/marketplace/submissions/$id', title: titles.submissions, role: 'reviewer', load: () => import('./submission-page.tsx') },
   ],

@@ -16,6 +16,7 @@ import {
   useMay,
 } from '../kit/index.ts'
 import { priceWords, submissionTones } from './queries.ts'
+import { Screenshots } from './screenshots.tsx'
 import { words } from './words.ts'
 
 export function Page() {
@@ -91,6 +92,7 @@ const Details = ({ submission }: Readonly<{ submission: Submission }>) => (
             {submission.proven ? words.proven : words.unproven}
           </Status>,
         ],
+        ['New version of', submission.forItem && `${submission.forItem.name} ${submission.forItem.version}`],
         ['Submitted', <Ago key="created" at={submission.createdAt} />],
         ['Review', submission.reviewNotes],
       ]}
@@ -116,6 +118,11 @@ const Details = ({ submission }: Readonly<{ submission: Submission }>) => (
             </li>
           ))}
         </ul>
+      </Section>
+    )}
+    {submission.screenshots.length > 0 && (
+      <Section title={words.screenshots}>
+        <Screenshots all={submission.screenshots} />
       </Section>
     )}
     <Section title={words.bundle}>

@@ -48,6 +48,7 @@ export function Page() {
       rows={({ vendors: rows }) => rows}
       columns={columns}
       rowKey={({ id }) => id}
+      rowLink={({ id }) => `/marketplace/vendors/${id}`}
       empty={
         <Empty title={words.noVendors} tone="off">
           <p className="dim">{words.noVendorsHint}</p>

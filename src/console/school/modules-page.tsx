@@ -79,8 +79,10 @@ function Items() {
               },
               {
                 title: words.status,
-                cell: ({ status }) =>
-                  status === 'active' ? <Status tone="ok">{words.statuses.active}</Status> : <Status tone="off">{bills.cancelled}</Status>,
+                cell: ({ status, withdrawn }) => {
+                  if (status !== 'active') return <Status tone="off">{bills.cancelled}</Status>
+                  return <Status tone={withdrawn ? 'warning' : 'ok'}>{withdrawn ? words.withdrawnItem : words.statuses.active}</Status>
+                },
               },
               { title: words.until, isNamed: true, cell: ({ paidUntil }) => paidUntil && day(paidUntil) },
             ]}

@@ -8,6 +8,7 @@ import type {
   PlatformPrincipal,
   ProblemCode,
   TokenActor,
+  VendorActor,
 } from '../kit/index.ts'
 import { type Bound, type Cost, costs } from './cost.ts'
 
@@ -19,7 +20,7 @@ export const roleAtLeast = (role: AdminRole, lowest: AdminRole): boolean => admi
 
 /**
  * Permitted callers: everyone, an admin of at least a role (`person`: no API tokens), an agent, a user of a tenant, optionally with a
- * capability or as the developer of modules that `X-Developer-Id` names (`orAdmin` also permits a person who is an admin of at least that role), or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP, of an admin or a user. `reauthenticated`: the
+ * capability or as the developer of modules that `X-Developer-Id` names (`orAdmin` also permits a person who is an admin of at least that role), an automation tool in the tenant that the call names, or a vendor of the marketplace by its session. `setup` also permits a session that must still change its password or set up TOTP, of an admin or a user. `reauthenticated`: the
  * session has given password and code within the last ten minutes.
  */
 export type Auth =
@@ -28,6 +29,7 @@ export type Auth =
   | Readonly<{ kind: 'agent' }>
   | Readonly<{ kind: 'platform'; capability?: Capability; developer?: true; orAdmin?: AdminRole; setup?: true }>
   | Readonly<{ kind: 'automation' }>
+  | Readonly<{ kind: 'vendor' }>
 
 /** The conditions of an endpoint for its caller. */
 export type AdminAccess = Partial<Pick<Extract<Auth, { kind: 'admin' }>, 'role' | 'setup' | 'reauthenticated'>>
@@ -36,6 +38,8 @@ export const open = { kind: 'none' } as const satisfies Auth
 export const agent = { kind: 'agent' } as const satisfies Auth
 /** An automation tool by its key. A GET names the tenant in its query, any other method in its body. */
 export const automation = { kind: 'automation' } as const satisfies Auth
+/** A vendor of the marketplace, by the token of its session. */
+export const vendor = { kind: 'vendor' } as const satisfies Auth
 export const admin = (role: AdminRole) => ({ kind: 'admin', role, person: false }) as const satisfies Auth
 /** Only a person who logged in, never an API token: accounts, tokens, hosts. */
 export const adminPerson = (role: AdminRole) => ({ kind: 'admin', role, person: true }) as const satisfies Auth
@@ -155,7 +159,9 @@ export type ActorOf<A extends Auth> = A extends { kind: 'admin'; person: true }
             ? PlatformPrincipal
             : A extends { kind: 'automation' }
               ? AutomationActor
-              : undefined
+              : A extends { kind: 'vendor' }
+                ? VendorActor
+                : undefined
 
 /** Validated input of a handler. */
 export type RequestOf<E extends EndpointShape> = Readonly<{

@@ -35,6 +35,7 @@ export {
   type StreamMessage,
   sse,
   text,
+  vendor,
 } from './endpoint.ts'
 export { formatStreamMessage } from './event-stream.ts'
 export { followStream } from './follow-stream.ts'

@@ -59,6 +59,7 @@ export function* openApiInSteps(features: Features, info: Info): Generator<undef
         agent: bearer('JWT signed by the key of an enrolled host'),
         automation: { type: 'apiKey', in: 'header', name: 'X-Automation-Key', description: 'Key of an automation tool' },
         platform: bearer('Platform token of a user, from a login (`svc_jwt`)'),
+        vendor: bearer('Token of the session of a vendor, from the link of a mail'),
       },
     },
   }
@@ -203,6 +204,7 @@ function authProblems(auth: Auth): readonly ProblemCode[] {
   // CONFLICT asks an agent to say hello first.
   if (auth.kind === 'agent') return ['UNAUTHENTICATED', 'HOST_REVOKED', 'HOST_FROZEN', 'CLOCK_SKEW', 'CONFLICT']
   if (auth.kind === 'automation') return ['UNAUTHENTICATED', 'FORBIDDEN', 'TENANT_SUSPENDED', 'VALIDATION']
+  if (auth.kind === 'vendor') return ['UNAUTHENTICATED']
   if (auth.kind === 'platform')
     return auth.capability || auth.developer || auth.orAdmin
       ? ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN', 'FORBIDDEN']

@@ -1,7 +1,7 @@
 // Shared by every feature: problems, time, ids, secrets, canonical text.
 // It decides nothing about the product and does no input or output.
 
-export { type Actor, type AdminActor, type AgentActor, actorLabel, type SystemActor, type TokenActor } from './actor.ts'
+export { type Actor, type AdminActor, type AgentActor, actorLabel, type SystemActor, type TokenActor, type VendorActor } from './actor.ts'
 export { addressBytes } from './address-bytes.ts'
 export { bearerToken } from './bearer.ts'
 export { canonicalJson, sha256Hex } from './canonical-json.ts'

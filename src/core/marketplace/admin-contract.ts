@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { admin, type Contract, endpoint, Paging } from '../contract/index.ts'
+import { admin, type Contract, endpoint, file, Paging } from '../contract/index.ts'
 import { one } from './contract.ts'
 import { Item, ItemChange, ItemStatus } from './item.ts'
 import { Approval, Reason, Submission, SubmissionStatus, SubmissionSummary } from './submission.ts'
 import { NewVendor, Vendor, VendorChange } from './vendor.ts'
+import { VendorItem, VendorSubmission } from './vendor-account.ts'
 
 const base = '/api/admin/marketplace'
 
@@ -26,6 +27,26 @@ export const marketplaceAdminContract = {
     returns: z.object({ vendors: z.array(Vendor), nextCursor: z.string().nullable() }),
     summary: 'List vendors, newest first',
     spec: '4.6',
+  }),
+  showVendor: endpoint({
+    method: 'GET',
+    path: `${base}/vendors/:id`,
+    auth: admin('viewer'),
+    params: one,
+    returns: Vendor.extend({
+      items: z.array(VendorItem).meta({ description: 'The newest 200' }),
+      submissions: z.array(VendorSubmission).meta({ description: 'The newest 50 of its address' }),
+    }),
+    summary: 'Show a vendor with its items and submissions',
+  }),
+  readReviewScreenshot: endpoint({
+    method: 'GET',
+    path: `${base}/screenshots/:id`,
+    auth: admin('reviewer'),
+    params: one,
+    returns: file,
+    problems: ['OBJECT_STORE_UNAVAILABLE'],
+    summary: 'Download a screenshot of a submission, reviewed or not',
   }),
   listMarketplaceSubmissions: endpoint({
     method: 'GET',

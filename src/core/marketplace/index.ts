@@ -5,9 +5,10 @@ export { marketplaceAdminContract } from './admin-contract.ts'
 export { appWarnings, checkApp, checkFlow, undeclaredBy } from './check-bundle.ts'
 export { type ItemDetail, marketplaceContract, type TenantItem } from './contract.ts'
 export { changesStatus, type Item, type ItemChange, type ItemStatus, type ItemType } from './item.ts'
-export { statusOfMail, submissionMail } from './mails.ts'
+export { statusOfMail, submissionMail, vendorLinkMail } from './mails.ts'
 export { assertCharged, type PriceModel, storedCents } from './pricing.ts'
 export { marketplacePublicContract } from './public-contract.ts'
+export { maxScreenshots, pictureOf, type Screenshot } from './screenshot.ts'
 export { SeedFile } from './seed.ts'
 export { freeSlug, slugOf } from './slug.ts'
 export {
@@ -16,6 +17,7 @@ export {
   type NewSubmission,
   type Submission,
   type SubmissionAction,
+  type SubmissionContent,
   type SubmissionState,
   type SubmissionStatus,
   type SubmissionSummary,
@@ -29,3 +31,12 @@ export {
   Vendor,
   type VendorChange,
 } from './vendor.ts'
+export {
+  type VendorAccount,
+  type VendorItem,
+  type VendorSubmission,
+  type VendorSubmissionDetail,
+  vendorLinkMs,
+  vendorSessionMs,
+} from './vendor-account.ts'
+export { vendorContract } from './vendor-contract.ts'

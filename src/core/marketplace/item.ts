@@ -80,7 +80,7 @@ export const ListedItem = z.object({
   vendorName: z.string(),
   version: z.string(),
   ...Priced,
-  screenshots: z.array(z.string()).meta({ description: 'Keys of files' }),
+  screenshots: z.array(z.string()).meta({ description: 'Ids of pictures: GET /api/public/marketplace/screenshots/:id' }),
   publishedAt: Timestamp.nullable(),
 })
 export type ListedItem = Readonly<z.infer<typeof ListedItem>>
@@ -92,6 +92,7 @@ export const Item = ListedItem.extend({
   paymentProductId: z.string().nullable(),
   paymentPriceId: z.string().nullable().meta({ description: 'Null until the provider has the price; a paid item sells only with it' }),
   isSeed: z.boolean().meta({ description: 'Published from config/marketplace' }),
+  withdrawnAt: Timestamp.nullable().meta({ description: 'Its vendor withdrew it: paid subscriptions end with their period' }),
   changedByAdmin: z.boolean().meta({ description: 'A seed that an admin changed is never published again' }),
   createdAt: Timestamp,
   updatedAt: Timestamp,

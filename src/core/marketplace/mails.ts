@@ -93,12 +93,25 @@ const priceText = ({ priceModel, priceCents, currency }: NonNullable<Approval['k
 
 const quoted = (heading: string, notes: string): Part[] => (notes === '' ? [] : [{ text: heading }, { quote: notes }])
 
+/** The mail with the link that opens the account of a vendor. Anyone may ask for it. */
+export function vendorLinkMail({ url, minutes }: Readonly<{ url: string; minutes: number }>) {
+  const all: readonly Part[] = [
+    { text: 'Hello,' },
+    { text: `Open your account at the marketplace with this link. It works once, within ${minutes} minutes:` },
+    { link: url },
+    { text: 'If you did not ask for it, ignore this mail: nothing changes.' },
+  ]
+  return { subject: 'Your account at the marketplace', ...bodyOf(all) }
+}
+
+const bodyOf = (all: readonly Part[]) => ({ text: `${all.map(asText).join('\n\n')}\n`, html: all.map(asHtml).join('\n') })
+
 /** Subject, text and HTML of a mail to a vendor. Names and notes are texts of people: escaped in HTML, on one line in the subject; none in a receipt. */
 export function submissionMail(kind: MailKind, facts: Facts) {
   const { subject, body } = parts[kind](facts)
   const closing = `Submission: ${facts.submissionId}`
   const all: readonly Part[] = [{ text: kind === 'receipt' ? 'Hello,' : `Hello ${facts.vendorName},` }, ...body, { text: closing }]
-  return { subject, text: `${all.map(asText).join('\n\n')}\n`, html: all.map(asHtml).join('\n') }
+  return { subject, ...bodyOf(all) }
 }
 
 const indented = (text: string): string =>

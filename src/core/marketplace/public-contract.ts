@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Contract, endpoint, open, text } from '../contract/index.ts'
+import { type Contract, endpoint, file, open, text } from '../contract/index.ts'
 import { maxSubmissionBytes, NewSubmission, SubmissionState } from './submission.ts'
 
 const base = '/api/public/marketplace/submissions'
@@ -76,5 +76,15 @@ export const marketplacePublicContract = {
     audit: 'marketplace.address-proven',
     ...confirmation,
     summary: 'Confirm the mail address of a vendor, by the button on that page',
+  }),
+  readScreenshot: endpoint({
+    method: 'GET',
+    path: '/api/public/marketplace/screenshots/:id',
+    auth: open,
+    perAddress: 30,
+    params: one,
+    returns: file,
+    problems: ['OBJECT_STORE_UNAVAILABLE'],
+    summary: 'Download a screenshot of an approved item; those that are not reviewed are not found',
   }),
 } as const satisfies Contract

@@ -5,6 +5,7 @@ import { problem } from '../kit/index.ts'
 import { Permission } from '../modules/index.ts'
 import { ItemCategory, ItemType, ItemVersion, itemFields, line, paragraph } from './item.ts'
 import { checkPrice, PriceModel } from './pricing.ts'
+import { Screenshot } from './screenshot.ts'
 import { Country } from './vendor.ts'
 
 export const SubmissionStatus = z.enum(['pending', 'approved', 'rejected', 'needs-changes'])
@@ -42,12 +43,9 @@ export const AppBundle = z.strictObject({
 })
 export type AppBundle = z.infer<typeof AppBundle>
 
-const common = {
+const content = {
   ...itemFields,
   version: ItemVersion.default('1.0.0'),
-  vendorName: line(120),
-  vendorEmail: Email,
-  vendorCountry: Country.default('DE').meta({ description: 'ISO 3166-1 alpha-2' }),
   priceModel: PriceModel.nullish().meta({ description: 'Absent or null for a free item' }),
   priceCents: z
     .int()
@@ -55,13 +53,23 @@ const common = {
     .meta({ description: 'Free: absent, null or 0. Flat: 50 to 100000 a month; per active user: 1 to 10000 a month' }),
 }
 
-const byType = [
-  z.strictObject({ itemType: z.literal('flow'), ...common, bundle: FlowBundle }),
-  z.strictObject({ itemType: z.literal('app'), ...common, bundle: AppBundle }),
-] as const
+const sender = {
+  vendorName: line(120),
+  vendorEmail: Email,
+  vendorCountry: Country.default('DE').meta({ description: 'ISO 3166-1 alpha-2' }),
+}
 
-export const NewSubmission = z.discriminatedUnion('itemType', [...byType]).superRefine(checkPrice)
+const flow = { itemType: z.literal('flow'), ...content, bundle: FlowBundle }
+const app = { itemType: z.literal('app'), ...content, bundle: AppBundle }
+
+export const NewSubmission = z
+  .discriminatedUnion('itemType', [z.strictObject({ ...flow, ...sender }), z.strictObject({ ...app, ...sender })])
+  .superRefine(checkPrice)
 export type NewSubmission = Readonly<z.infer<typeof NewSubmission>>
+
+/** A submission from the account of a vendor, which names its sender. */
+export const SubmissionContent = z.discriminatedUnion('itemType', [z.strictObject(flow), z.strictObject(app)]).superRefine(checkPrice)
+export type SubmissionContent = Readonly<z.infer<typeof SubmissionContent>>
 
 /** Bytes of the body of a submission. */
 export const maxSubmissionBytes = 1024 * 1024
@@ -111,6 +119,11 @@ export const Submission = SubmissionSummary.extend({
   iconEmoji: z.string(),
   vendorCountry: z.string(),
   vendorId: z.string().nullable(),
+  forItem: z
+    .object({ id: z.string(), name: z.string(), version: z.string() })
+    .nullable()
+    .meta({ description: 'The item that it is a new version of, sent from the account of its vendor' }),
+  screenshots: z.array(Screenshot),
   vendors: z.array(KnownVendor).meta({ description: 'Vendors with the proven address, while the submission is pending' }),
   bundle: z.record(z.string(), z.unknown()),
   round: z.int().meta({ description: '1 for the first sending; each repeated one raises it' }),
@@ -134,13 +147,13 @@ export const Approval = z.strictObject({
   notes: Notes.default('').meta({ description: 'For the vendor' }),
   vendorId: z.string().min(1).max(100).nullish().meta({
     description:
-      'The vendor that the item joins; its contact address must be the proven one of the submission. Null: a new vendor. Default: the vendor of the address, else a new one',
+      'The vendor that the item joins; its contact address must be the proven one of the submission. Null: a new vendor. Default: the vendor of the item that it was sent for, else that of the address, else a new one',
   }),
   itemId: z
     .string()
     .min(1)
     .max(100)
     .optional()
-    .meta({ description: 'The item of this vendor that gets a new version. Default: a new item' }),
+    .meta({ description: 'The item of this vendor that gets a new version. Default: the item that it was sent for, else a new one' }),
 })
 export type Approval = Readonly<z.infer<typeof Approval>>

@@ -53,6 +53,9 @@ export const Subscription = z.object({
   moduleId: z.string().nullable().meta({ description: 'An app: its module' }),
   installedAt: Timestamp,
   cancelledAt: Timestamp.nullable(),
-  paidUntil: Timestamp.nullable().meta({ description: 'A cancelled subscription is paid until then' }),
+  withdrawn: z.boolean().meta({ description: 'The vendor withdrew the item: a paid subscription ends at paidUntil, a free one stays' }),
+  paidUntil: Timestamp.nullable().meta({
+    description: 'A cancelled subscription is paid until then, and one of a withdrawn item ends then',
+  }),
 })
 export type Subscription = Readonly<z.infer<typeof Subscription>>

@@ -6,6 +6,7 @@ import type { Cron, Loop } from '../feature/index.ts'
 import { authenticateAgent } from '../hosts/index.ts'
 import type { Authenticators, HttpMetrics, Served } from '../http/index.ts'
 import type { Limits } from '../limits/index.ts'
+import { authenticateVendor } from '../marketplace/index.ts'
 import { authenticateDeveloper } from '../modules/index.ts'
 import { schoolToken } from '../school/index.ts'
 import { runLoops } from '../work/index.ts'
@@ -43,6 +44,7 @@ export async function compose(base: BaseDeps): Promise<Composed> {
       developer: authenticateDeveloper(base),
       platform: deps.platform,
       school: schoolToken(deps.school),
+      vendor: authenticateVendor(deps),
     },
     metrics: deps.metrics,
     limits: deps.limits,

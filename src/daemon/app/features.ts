@@ -133,7 +133,7 @@ function shopDeps(deps: Deps): Omit<MarketplaceDeps, 'payments'> {
   const { clock, config } = deps
   return {
     ...{ ...deps, ...moduleHost(deps), roomsOf: roomsOfTenant, baseUrl: config.baseUrl },
-    ...{ mailer: makeMailer(clock, config), seedsDir: packageRoot('config/marketplace') },
+    ...{ mailer: makeMailer(clock, config), seedsDir: packageRoot('config/marketplace'), objects: deps.files.objects },
   }
 }
 

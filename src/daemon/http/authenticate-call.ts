@@ -12,6 +12,7 @@ import {
   type PlatformPrincipal,
   problem,
   type TokenActor,
+  type VendorActor,
 } from '../../core/kit/index.ts'
 import { addressLimit } from './address-limit.ts'
 
@@ -24,6 +25,8 @@ export type Authenticators = Readonly<{
   agent(authorization: string | undefined): Promise<AgentActor>
   /** The key of an automation tool. The second step follows once the tenant of the call is known. */
   automation?(key: string | undefined, address: string | undefined): Promise<TenantOfCall>
+  /** A vendor of the marketplace by the token of its session. */
+  vendor?(authorization: string | undefined): Promise<VendorActor>
   /** The developer account of a user, by the header `X-Developer-Id`. Throws FORBIDDEN. */
   developer?(user: PlatformPrincipal, developerId: string | undefined): Promise<DeveloperActor>
   /** The platform token of a user in the cookie of the page of a school; undefined for a call without one. */
@@ -83,6 +86,7 @@ export async function identify(auth: Auth, request: Request, authenticate: Authe
   if (auth.kind === 'none' || auth.kind === 'automation') return undefined
   if (auth.kind === 'agent') return authenticate.agent(request.get('authorization'))
   if (auth.kind === 'platform') return userOrAdmin(auth, request, authenticate)
+  if (auth.kind === 'vendor') return vendorOf(request, authenticate)
   const byCookie = await authenticate.console?.(request.headers, auth)
   return byCookie ? permitted(auth, byCookie) : adminOf(auth, request, authenticate)
 }
@@ -98,6 +102,11 @@ async function userOrAdmin({ orAdmin, setup }: Extract<Auth, { kind: 'platform' 
     const byCookie = request.headers.cookie === undefined ? undefined : await authenticate.console?.(request.headers, {})
     return byCookie ? permitted(auth, byCookie) : adminOf(auth, request, authenticate)
   }
+}
+
+async function vendorOf(request: Request, { vendor }: Authenticators): Promise<VendorActor> {
+  if (!vendor) throw problem('UNAUTHENTICATED', 'This daemon has no accounts of vendors.')
+  return vendor(request.get('authorization'))
 }
 
 async function adminOf(auth: Extract<Auth, { kind: 'admin' }>, request: Request, authenticate: Authenticators) {

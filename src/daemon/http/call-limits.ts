@@ -23,4 +23,4 @@ export type CallLimits = Readonly<{
 }>
 
 /** Path prefixes for users of tenants and anonymous clients. Operators and agents use other paths. */
-export const clientPaths = ['/api/auth', '/api/platform', '/api/public', '/platform'] as const
+export const clientPaths = ['/api/auth', '/api/platform', '/api/public', '/api/vendor', '/platform'] as const

@@ -42,6 +42,7 @@ export const changeItem = (deps: MarketplaceDeps, actor: Actor, { id, ...change 
     const isOtherPrice = (['priceModel', 'priceCents', 'currency'] as const).some((key) => next[key] !== item[key])
     if (isOtherPrice) await deps.payments.priceChanged(tx, { itemId: id, former: item.paymentPriceId })
     if (next.vendorId !== item.vendorId) await deps.payments.termsChanged(tx, { itemId: id })
+    if (next.withdrawnAt !== item.withdrawnAt) await deps.payments.endsChanged(tx, { itemId: id })
     await announceItem(deps, tx, id)
     const data = { itemId: id, slug: item.slug, ...Object.fromEntries(changed) }
     await recordAudit(tx, deps.clock, { actor, action: 'marketplace.item-changed', subject: item.slug, data })
@@ -51,7 +52,7 @@ export const changeItem = (deps: MarketplaceDeps, actor: Actor, { id, ...change 
 const statusAfter = (item: ItemRecord, { status }: ItemChange, now: string): Partial<ItemRecord> =>
   status === undefined || !changesStatus(item.slug, { from: item.status, to: status })
     ? {}
-    : { status, ...(status === 'published' ? { publishedAt: now } : {}) }
+    : { status, ...(status === 'published' ? { publishedAt: now, withdrawnAt: null } : {}) }
 
 /** The item sells only once the provider has the new price. */
 function priceAfter(item: ItemRecord, { priceModel, priceCents }: ItemChange, currency: string): Partial<ItemRecord> {

@@ -4,6 +4,7 @@ import type { Logger } from '../../node/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import type { Mailer } from '../mail/index.ts'
 import type { ModulesDeps } from '../modules/index.ts'
+import type { ObjectStore } from '../objects/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import type { ItemRecord } from './items.repo.ts'
 import type { SubscriptionRecord } from './subscriptions.repo.ts'
@@ -31,6 +32,8 @@ export type MarketplacePayments = Readonly<{
    * app is activated afterwards by the caller.
    */
   installPaid(actor: PlatformPrincipal, item: ItemRecord, accepted: AcceptedModule): Promise<SubscriptionRecord>
+  /** An item was withdrawn, or is published again: live subscriptions end with their period, or continue. */
+  endsChanged(tx: Tx, changed: Readonly<{ itemId: string }>): Promise<void>
   /** A paid subscription was cancelled by its tenant: payment ends with the period. Returns until when it is paid, if that is known. */
   cancelled(tx: Tx, subscription: SubscriptionRecord): Promise<string | null>
 }>
@@ -53,4 +56,6 @@ export type MarketplaceDeps = Pick<ModulesDeps, 'changed' | 'prepare'> &
     /** The folder with the seed files. */
     seedsDir: string
     payments: MarketplacePayments
+    /** Where screenshots are stored. */
+    objects: ObjectStore
   }>

@@ -2,12 +2,12 @@
 // Decides by the rules of core/marketplace. A change, its event and its audit entry commit in one transaction.
 // It calls no payment provider: what costs money goes through `MarketplacePayments`.
 import './marketplace.tables.ts'
-import { marketplaceAdminContract, marketplaceContract, marketplacePublicContract } from '../../core/marketplace/index.ts'
+import { marketplaceAdminContract, marketplaceContract, marketplacePublicContract, vendorContract } from '../../core/marketplace/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { announce, announceTopic } from './announce-item.ts'
 import { changeItem, changeVendor, createVendor } from './change-item.ts'
-import { confirmAddress, showConfirmation, showSubmissionPage } from './confirm-address.ts'
+import { confirmAddress, confirmSubmission, showConfirmation, showSubmissionPage } from './confirm-address.ts'
 import { deleteOldSubmissions } from './delete-old-submissions.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { installItem } from './install-item.ts'
@@ -18,8 +18,28 @@ import { listItems, listSubmissions, listVendors, showSubmission } from './opera
 import { publishSeeds } from './publish-seeds.ts'
 import { remindOfReview, reviewDueTopic } from './review-due.ts'
 import { approveSubmission, rejectSubmission, requestChanges } from './review-submission.ts'
+import {
+  addScreenshot,
+  deleteOldScreenshots,
+  deleteScreenshot,
+  readOwnScreenshot,
+  readReviewScreenshot,
+  readScreenshot,
+} from './screenshots.ts'
 import { listTenantItems, listTenantSubscriptions, showTenantItem } from './show-marketplace.ts'
 import { repeatSubmission, showSubmissionState, submitItem } from './submit-item.ts'
+import { reviseSubmission, submitVersion } from './submit-version.ts'
+import {
+  listVendorItems,
+  listVendorSubmissions,
+  showVendor,
+  showVendorAccount,
+  showVendorItem,
+  showVendorSubmission,
+} from './vendor-account.ts'
+import { deleteEndedSessions, mailVendorLink, sendVendorLink, vendorLinkTopic } from './vendor-links.ts'
+import { closeVendorSession, openVendorLink, openVendorSession, showVendorLink } from './vendor-sessions.ts'
+import { withdrawItem } from './withdraw-item.ts'
 
 export { type BundlePlan, planBundle } from './bundle.ts'
 export type { MarketplaceDeps, MarketplacePayments } from './deps.ts'
@@ -30,8 +50,31 @@ export { isSamePrice, type Price, priceFor } from './own-price.ts'
 
 export { publishSeeds } from './publish-seeds.ts'
 export { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription, subscriptionsOf } from './subscriptions.repo.ts'
+export { vendorIdsOf } from './vendor-account.ts'
+export { authenticateVendor } from './vendor-sessions.ts'
 export { findVendor, isAccountGone, lockVendor, replaceVendor, storeAccountGone } from './vendors.repo.ts'
 export { withoutPayments } from './without-payments.ts'
+
+const vendorRoutes = (deps: MarketplaceDeps) =>
+  serveContract(vendorContract, {
+    sendVendorLink: ({ body, address }) => sendVendorLink(deps, { ...body, address }),
+    showVendorLink: ({ query }) => showVendorLink(deps, query),
+    openVendorLink: ({ query }) => openVendorLink(deps, query),
+    openVendorSession: ({ body }) => openVendorSession(deps, body),
+    closeVendorSession: ({ actor }) => closeVendorSession(deps, actor),
+    showVendorAccount: ({ actor }) => showVendorAccount(deps, actor),
+    listVendorItems: ({ actor, query }) => listVendorItems(deps, actor, query),
+    showVendorItem: ({ actor, params }) => showVendorItem(deps, actor, params),
+    submitVersion: ({ actor, params, body, address }) => submitVersion(deps, actor, { ...params, body, address }),
+    withdrawItem: ({ actor, params }) => withdrawItem(deps, actor, params),
+    listVendorSubmissions: ({ actor, query }) => listVendorSubmissions(deps, actor, query),
+    showVendorSubmission: ({ actor, params }) => showVendorSubmission(deps, actor, params),
+    confirmSubmission: ({ actor, params }) => confirmSubmission(deps, actor, params),
+    reviseSubmission: ({ actor, params, body }) => reviseSubmission(deps, actor, { ...params, body }),
+    addScreenshot: ({ actor, params, upload }) => addScreenshot(deps, actor, { ...params, upload }),
+    deleteScreenshot: ({ actor, params }) => deleteScreenshot(deps, actor, params),
+    readOwnScreenshot: ({ actor, params }) => readOwnScreenshot(deps, actor, params),
+  })
 
 export const marketplaceFeature = feature<MarketplaceDeps>({
   name: 'marketplace',
@@ -47,6 +90,8 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
     ...serveContract(marketplaceAdminContract, {
       listItems: ({ query }) => listItems(deps, query),
       listVendors: ({ query }) => listVendors(deps, query),
+      showVendor: ({ params }) => showVendor(deps, params),
+      readReviewScreenshot: ({ params }) => readReviewScreenshot(deps, params),
       listMarketplaceSubmissions: ({ query }) => listSubmissions(deps, query),
       showMarketplaceSubmission: ({ params }) => showSubmission(deps, params),
       approveMarketplaceSubmission: ({ actor, params, body }) => approveSubmission(deps, actor, { ...params, ...body }),
@@ -63,9 +108,21 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
       repeatSubmission: ({ params, query, body }) => repeatSubmission(deps, { ...params, ...query, body }),
       showAddressConfirmation: ({ params, query }) => showConfirmation(deps, { ...params, ...query }),
       confirmVendorAddress: ({ params, query }) => confirmAddress(deps, { ...params, ...query }),
+      readScreenshot: ({ params }) => readScreenshot(deps, params),
     }),
+    ...vendorRoutes(deps),
   ],
-  jobs: (deps) => ({ [mailTopic]: mailVendor(deps), [announceTopic]: announce(deps), [reviewDueTopic]: remindOfReview(deps) }),
+  jobs: (deps) => ({
+    [mailTopic]: mailVendor(deps),
+    [announceTopic]: announce(deps),
+    [reviewDueTopic]: remindOfReview(deps),
+    [vendorLinkTopic]: mailVendorLink(deps),
+  }),
   loops: (deps) => [{ name: 'publish the flows of config/marketplace', everyMs: 24 * 60 * 60_000, run: () => publishSeeds(deps) }],
-  cleanup: (deps) => [(signal) => deleteOldCounts(deps, signal), (signal) => deleteOldSubmissions(deps, signal)],
+  cleanup: (deps) => [
+    (signal) => deleteOldCounts(deps, signal),
+    (signal) => deleteEndedSessions(deps, signal),
+    (signal) => deleteOldSubmissions(deps, signal),
+    (signal) => deleteOldScreenshots(deps, signal),
+  ],
 })

@@ -17,7 +17,7 @@ const maxReceipts = maxSubmissions
 const maxReceiptDelayMs = 7 * 24 * hourMs
 
 type Deps = Readonly<{ clock: Clock; random: Random }>
-type Counted = Readonly<{ kind: 'submission' | 'receipt'; subject: string; max: number; withinMs: number; maxDelayMs: number }>
+type Counted = Readonly<{ kind: 'submission' | 'receipt' | 'link'; subject: string; max: number; withinMs: number; maxDelayMs: number }>
 
 /**
  * Milliseconds until one is allowed. It is counted for that time, unless that is more than `maxDelayMs` ahead. Calls for one subject are counted
@@ -59,10 +59,30 @@ export async function countSubmission(deps: Deps, tx: Tx, { address }: Readonly<
 export const countAnswer = (deps: Deps, tx: Tx, { id }: Readonly<{ id: string }>): Promise<void> =>
   countHourly(deps, tx, { subject: `answer ${id}`, sent: `Submission ${id} was sent again ${maxSubmissions} times` })
 
-type Hourly = Readonly<{ subject: string; sent: string; max?: number }>
+/** Links an hour: of one address, of its network, and of all. A link counts whether or not the address has an account. */
+const maxLinks = { address: 5, network: 20, all: 300 }
+/** Links a day to one mail address. */
+const maxLinkMails = 10
 
-async function countHourly(deps: Deps, tx: Tx, { subject, sent, max = maxSubmissions }: Hourly): Promise<void> {
-  const delayMs = await count(deps, tx, { kind: 'submission', subject, max, withinMs: hourMs, maxDelayMs: 0 })
+/** Throws RATE_LIMITED for the sixth request of a link within an hour from one address, the 21st from one network, and the 301st from all. */
+export async function countLink(deps: Deps, tx: Tx, { address }: Readonly<{ address: string }>): Promise<void> {
+  const count = (subject: string, max: number) =>
+    countHourly(deps, tx, { kind: 'link', subject, max, sent: 'Too many links were asked for' })
+  await count(networkKey(address), maxLinks.address)
+  await count(`network ${networkKey(address, network)}`, maxLinks.network)
+  await count('all', maxLinks.all)
+}
+
+/** Whether one more link may be mailed to an address today, which counts as sent then. */
+export async function mayMailLink(deps: Deps, tx: Tx, email: string): Promise<boolean> {
+  const counted = { kind: 'link', subject: `mail ${email}`, max: maxLinkMails, withinMs: 24 * hourMs, maxDelayMs: 0 } as const
+  return (await count(deps, tx, counted)) === 0
+}
+
+type Hourly = Readonly<{ kind?: Counted['kind']; subject: string; sent: string; max?: number }>
+
+async function countHourly(deps: Deps, tx: Tx, { kind = 'submission', subject, sent, max = maxSubmissions }: Hourly): Promise<void> {
+  const delayMs = await count(deps, tx, { kind, subject, max, withinMs: hourMs, maxDelayMs: 0 })
   if (delayMs === 0) return
   const retryAfterSeconds = Math.ceil(delayMs / 1000)
   throw problem('RATE_LIMITED', `${sent} within an hour. fix: retry in ${Math.ceil(retryAfterSeconds / 60)} min`, { retryAfterSeconds })

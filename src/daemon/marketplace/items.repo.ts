@@ -28,6 +28,7 @@ export type ItemRecord = Readonly<{
   seedKey: string | null
   seedHash: string | null
   changedByAdmin: boolean
+  withdrawnAt: string | null
   publishedAt: string | null
   createdAt: string
   updatedAt: string
@@ -43,7 +44,7 @@ const toListed = (row: Omit<Selectable<ItemTable>, 'bundle'>): ListedItemRecord 
   ...{ currency: row.currency, paymentProductId: row.payment_product_id, paymentPriceId: row.payment_price_id },
   screenshots: JSON.parse(row.screenshots) as string[],
   ...{ seedKey: row.seed_key, seedHash: row.seed_hash, changedByAdmin: row.changed_by_admin === 1 },
-  ...{ publishedAt: row.published_at, createdAt: row.created_at, updatedAt: row.updated_at },
+  ...{ withdrawnAt: row.withdrawn_at, publishedAt: row.published_at, createdAt: row.created_at, updatedAt: row.updated_at },
 })
 
 const toItem = (row: Selectable<ItemTable>): ItemRecord => ({
@@ -58,7 +59,7 @@ const toRow = (one: ItemRecord) => ({
   ...{ payment_product_id: one.paymentProductId, payment_price_id: one.paymentPriceId },
   ...{ bundle: JSON.stringify(one.bundle), screenshots: JSON.stringify(one.screenshots) },
   ...{ seed_key: one.seedKey, seed_hash: one.seedHash, changed_by_admin: one.changedByAdmin ? 1 : 0 },
-  ...{ published_at: one.publishedAt, created_at: one.createdAt, updated_at: one.updatedAt },
+  ...{ withdrawn_at: one.withdrawnAt, published_at: one.publishedAt, created_at: one.createdAt, updated_at: one.updatedAt },
 })
 
 type Listing = Readonly<{
@@ -67,6 +68,8 @@ type Listing = Readonly<{
   category?: string | undefined
   /** Only these, or all but these. */
   ids?: Readonly<{ only: readonly string[] } | { without: readonly string[] }> | undefined
+  /** Only items of these vendors. */
+  vendorIds?: readonly string[] | undefined
   after?: PageEnd | undefined
   limit: number
 }>
@@ -95,15 +98,19 @@ const listedColumns = [
     'seed_key',
     'seed_hash',
   ] as const),
-  ...(['changed_by_admin', 'published_at', 'created_at', 'updated_at'] as const),
+  ...(['changed_by_admin', 'withdrawn_at', 'published_at', 'created_at', 'updated_at'] as const),
 ] as const
 
 /** Items without their bundles, newest first. */
-export async function itemsOf(db: DbOrTx, { status, type, category, ids, after, limit }: Listing): Promise<ListedItemRecord[]> {
+export async function itemsOf(db: DbOrTx, { status, type, category, ids, vendorIds, after, limit }: Listing): Promise<ListedItemRecord[]> {
   let query = newestFirst(db.selectFrom('marketplace_items').select(listedColumns), { after, limit })
   if (status !== undefined) query = query.where('status', '=', status)
   if (type !== undefined) query = query.where('item_type', '=', type)
   if (category !== undefined) query = query.where('category', '=', category)
+  if (vendorIds) {
+    if (vendorIds.length === 0) return []
+    query = query.where('vendor_id', 'in', [...vendorIds])
+  }
   if (ids && 'only' in ids) {
     if (ids.only.length === 0) return []
     query = query.where('id', 'in', [...ids.only])

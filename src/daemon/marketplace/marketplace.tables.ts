@@ -48,6 +48,8 @@ export type ItemTable = {
   /** The name of the seed file that created the item, and the hash of what it published last. */
   seed_key: string | null
   seed_hash: string | null
+  /** Its vendor withdrew it: paid subscriptions end with their period. */
+  withdrawn_at: string | null
   /** 1: an admin changed the item, so a seed never does again. */
   changed_by_admin: number
   published_at: string | null
@@ -81,13 +83,34 @@ export type SubmissionTable = {
   review_notes: string | null
   reviewed_at: string | null
   reviewed_by: string | null
+  /** The item that it is a new version of, by its vendor. */
+  item_id: string | null
   approved_item_id: string | null
   created_at: string
   updated_at: string
 }
 
 /** Counts per address, deleted after a day. */
-type IntakeTable = { id: string; kind: 'submission' | 'receipt'; subject: string; created_at: string }
+type IntakeTable = { id: string; kind: 'submission' | 'receipt' | 'link'; subject: string; created_at: string }
+
+/** A link of a mail that opens one session. Its token is not stored. */
+type VendorLinkTable = { id: string; email: string; created_at: string; expires_at: string; used_at: string | null }
+
+/** The token is stored as its hash alone. The address is in lower case, as in links. */
+type VendorSessionTable = { id: string; token_hash: string; email: string; created_at: string; expires_at: string }
+
+/** Pictures of submissions; those of the approved version are those of its item. */
+export type ScreenshotTable = {
+  id: string
+  submission_id: string
+  state: 'uploading' | 'stored'
+  content_type: string
+  bytes: number
+  width: number
+  height: number
+  sha256: string
+  created_at: string
+}
 
 export type SubscriptionTable = {
   id: string
@@ -126,6 +149,9 @@ declare module '../db/database.ts' {
     marketplace_items: ItemTable
     marketplace_submissions: SubmissionTable
     marketplace_intake: IntakeTable
+    marketplace_screenshots: ScreenshotTable
+    vendor_links: VendorLinkTable
+    vendor_sessions: VendorSessionTable
     marketplace_subscriptions: SubscriptionTable
   }
 }

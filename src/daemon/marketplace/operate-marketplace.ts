@@ -9,9 +9,11 @@ import {
   type SubmissionStatus,
   type SubmissionSummary,
 } from '../../core/marketplace/index.ts'
+import type { Db } from '../db/index.ts'
 import { moduleWithFlag } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
-import { itemsOf, type ListedItemRecord } from './items.repo.ts'
+import { findItem, itemsOf, type ListedItemRecord } from './items.repo.ts'
+import { screenshotsOf } from './screenshots.repo.ts'
 import { findSubmission, type SubmissionRecord, submissionsOf } from './submissions.repo.ts'
 import { vendorsOf, vendorsWithAddress } from './vendors.repo.ts'
 
@@ -50,9 +52,9 @@ const summaryOf = (one: SubmissionRecord): SubmissionSummary => ({
 })
 
 /** A submission as reviewers read it. */
-const submissionView = (one: SubmissionRecord, vendors: Submission['vendors']): Submission => ({
+const submissionView = (one: SubmissionRecord, beside: Pick<Submission, 'vendors' | 'forItem' | 'screenshots'>): Submission => ({
   ...summaryOf(one),
-  ...{ description: one.description, iconEmoji: one.iconEmoji, vendorCountry: one.vendorCountry, vendorId: one.vendorId, vendors },
+  ...{ description: one.description, iconEmoji: one.iconEmoji, vendorCountry: one.vendorCountry, vendorId: one.vendorId, ...beside },
   ...{ round: one.round, bundle: one.bundle, warnings: [...one.warnings], reviewNotes: one.reviewNotes, reviewedAt: one.reviewedAt },
   ...{ reviewedBy: one.reviewedBy, approvedItemId: one.approvedItemId },
 })
@@ -73,6 +75,11 @@ async function warningsOf(deps: Pick<MarketplaceDeps, 'db'>, one: SubmissionReco
   return appWarnings(bundle, await moduleWithFlag(deps.db, bundle.manifest.featureFlag))
 }
 
+async function itemOf(db: Db, { itemId }: SubmissionRecord): Promise<Submission['forItem']> {
+  const item = itemId === null ? undefined : await findItem(db, itemId)
+  return item ? { id: item.id, name: item.name, version: item.version } : null
+}
+
 /** Throws NOT_FOUND. */
 export async function showSubmission(deps: Pick<MarketplaceDeps, 'db'>, { id }: Readonly<{ id: string }>): Promise<Submission> {
   const { db } = deps
@@ -81,5 +88,6 @@ export async function showSubmission(deps: Pick<MarketplaceDeps, 'db'>, { id }: 
   const found = { ...stored, warnings: await warningsOf(deps, stored) }
   const { vendorEmail: email, itemType } = found
   const mayJoin = found.status === 'pending' && found.provenAt !== null
-  return submissionView(found, mayJoin ? await vendorsWithAddress(db, { email, itemType }) : [])
+  const vendors = mayJoin ? await vendorsWithAddress(db, { email, itemType }) : []
+  return submissionView(found, { vendors, forItem: await itemOf(db, found), screenshots: await screenshotsOf(db, id) })
 }

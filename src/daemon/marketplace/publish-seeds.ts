@@ -55,6 +55,7 @@ async function publishSeed(deps: Deps, tx: Tx, { key, content }: Readonly<{ key:
         ...{ id: newId(deps.random, 'itm'), itemType: 'flow', slug: freeSlug(key, await takenSlugs(tx, key)), ...content },
         ...{ vendorId: null, vendorName: platformVendor, status: 'published', priceModel: null, priceCents: null, currency: null },
         ...{ paymentProductId: null, paymentPriceId: null, screenshots: [], seedKey: key, seedHash, changedByAdmin: false },
+        withdrawnAt: null,
         ...{ publishedAt: now, createdAt: now, updatedAt: now },
       }
   await (former ? replaceItem(tx, item) : insertItem(tx, item))

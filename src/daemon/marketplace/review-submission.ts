@@ -19,12 +19,13 @@ import { enqueueJob, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
 import { announceItem } from './announce-item.ts'
 import { moduleWithFlag } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
-import { type ItemRecord, insertItem, lockItem, replaceItem, takenSlugs } from './items.repo.ts'
+import { findItem, type ItemRecord, insertItem, lockItem, replaceItem, takenSlugs } from './items.repo.ts'
 import { mailTopic } from './mail-vendor.ts'
 import { itemView, noSuchSubmission } from './operate-marketplace.ts'
 import { endReminder } from './review-due.ts'
+import { screenshotsOf } from './screenshots.repo.ts'
 import { lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
-import { insertVendor, lockVendor, vendorOfAddress } from './vendors.repo.ts'
+import { insertVendor, lockAddress, lockVendor, vendorOfAddress } from './vendors.repo.ts'
 
 type One = Readonly<{ id: string }>
 
@@ -78,12 +79,13 @@ export const requestChanges = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, acto
  * Approves a pending submission and publishes its item, or the next version of an item. It never calls the payment provider. Throws NOT_FOUND,
  * INVALID_TRANSITION, CONFLICT (another round was read, its module declares other permissions, its price is in another currency, the next version of an app names another module, or the address is not proven or not that of the vendor), VERSION_EXISTS, VALIDATION (another vendor's item).
  */
-export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, round, notes, vendorId, itemId }: Approval & One) =>
+export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, round, notes, ...chosen }: Approval & One) =>
   deps.db.transaction().execute(async (tx) => {
     const { found, status } = await lockForReview(tx, { id, action: 'approve' })
     assertRead(found, round)
     const warnings = await assertOfModule(tx, found)
-    const vendor = await vendorFor(deps, tx, { found, vendorId })
+    const itemId = chosen.itemId ?? found.itemId ?? undefined
+    const vendor = await vendorFor(deps, tx, { found, vendorId: chosen.vendorId ?? (await vendorOfItem(tx, found)) ?? chosen.vendorId })
     const item =
       itemId === undefined ? await newItem({ ...deps, tx }, found, vendor) : await newVersion(deps, tx, { found, vendor, itemId })
     await announceItem(deps, tx, item.id)
@@ -93,6 +95,10 @@ export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, rou
     await storeReview(deps, tx, { actor, action: 'approve', next, data })
     return { success: true as const, status: 'approved' as const, item: itemView(item) satisfies Item, vendorId: vendor.id }
   })
+
+/** A version from the account of a vendor joins the vendor of its item. */
+const vendorOfItem = async (tx: Tx, { itemId }: SubmissionRecord): Promise<string | undefined> =>
+  itemId === null ? undefined : ((await findItem(tx, itemId))?.vendorId ?? undefined)
 
 /** The vendor may have sent another content after the reviewer read it. Throws CONFLICT. */
 function assertRead({ id, round }: SubmissionRecord, read: number): void {
@@ -122,7 +128,7 @@ type VendorChoice = Readonly<{ found: SubmissionRecord; vendorId: string | null 
 async function vendorFor(deps: MarketplaceDeps, tx: Tx, { found, vendorId }: VendorChoice): Promise<Vendor> {
   if (vendorId) return vendorToJoin(tx, found, vendorId)
   const email = found.vendorEmail.toLowerCase()
-  await lockExclusive(tx, `marketplace-vendor ${email}`)
+  await lockAddress(tx, email)
   const known = vendorId === null ? undefined : await vendorOfAddress(tx, { email, proven: found.provenAt !== null })
   const vendor = known === undefined ? undefined : await lockVendor(tx, known)
   return vendor ?? newVendor(deps, tx, found)
@@ -165,6 +171,7 @@ async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, ve
   const now = isoNow(deps.clock)
   const base = slugOf(from.name)
   const { itemType, name, description, iconEmoji, category, version, priceModel, priceCents, currency, bundle } = from
+  const screenshots = await screenshotIdsOf(tx, from)
   const item: ItemRecord = {
     ...{
       id: newId(deps.random, 'itm'),
@@ -176,8 +183,8 @@ async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, ve
       category,
     },
     ...{ version, priceModel, priceCents, currency, bundle, vendorId: vendor.id, vendorName: vendor.name, status: 'published' },
-    ...{ paymentProductId: null, paymentPriceId: null, screenshots: [], seedKey: null, seedHash: null, changedByAdmin: false },
-    ...{ publishedAt: now, createdAt: now, updatedAt: now },
+    ...{ paymentProductId: null, paymentPriceId: null, screenshots, seedKey: null, seedHash: null, changedByAdmin: false },
+    ...{ withdrawnAt: null, publishedAt: now, createdAt: now, updatedAt: now },
   }
   await insertItem(tx, item)
   if (priceModel !== null) await deps.payments.priceChanged(tx, { itemId: item.id, former: null })
@@ -195,10 +202,10 @@ function assertCurrency({ id, currency }: SubmissionRecord, { currency: now }: P
 
 type Version = Readonly<{ found: SubmissionRecord; vendor: Vendor; itemId: string }>
 
-const flagOf = ({ bundle }: Pick<ItemRecord, 'bundle'>): string | undefined => (bundle as Partial<AppBundle>).manifest?.featureFlag
+const flagOf = ({ bundle }: Readonly<{ bundle: unknown }>): string | undefined => (bundle as Partial<AppBundle>).manifest?.featureFlag
 
 /** An update installs no module, so the next version of an app keeps the module of the former. Throws CONFLICT. */
-function assertSameModule(item: ItemRecord, found: SubmissionRecord): void {
+export function assertSameModule(item: ItemRecord, found: Readonly<{ bundle: unknown }>): void {
   const [former, next] = [flagOf(item), flagOf(found)]
   if (former === next) return
   throw problem(
@@ -209,7 +216,9 @@ function assertSameModule(item: ItemRecord, found: SubmissionRecord): void {
 
 const wrongItem = (reason: string) => problem('VALIDATION', `itemId: ${reason}`, { details: [{ path: 'itemId', reason }] })
 
-/** The price stays: an operator changes it. */
+const screenshotIdsOf = async (tx: Tx, { id }: SubmissionRecord): Promise<string[]> => (await screenshotsOf(tx, id)).map((one) => one.id)
+
+/** The price stays: an operator changes it. Without screenshots of its own a version keeps those of the former one. */
 async function newVersion(deps: MarketplaceDeps, tx: Tx, { found, vendor, itemId }: Version): Promise<ItemRecord> {
   const item = await lockItem(tx, itemId)
   if (!item) throw wrongItem(`${itemId} does not exist. fix: tenantry marketplace items list`)
@@ -221,11 +230,15 @@ async function newVersion(deps: MarketplaceDeps, tx: Tx, { found, vendor, itemId
         ? `${itemId} is an item of the platform, which has no vendor`
         : `${itemId} belongs to another vendor. fix: pass its vendor ${item.vendorId} (--vendor)`,
     )
+  if (item.withdrawnAt !== null)
+    throw problem('CONFLICT', `${item.slug} was withdrawn by its vendor. fix: publish it again, or reject the submission`)
   if (!isNewer(found.version, item.version))
     throw problem('VERSION_EXISTS', `${item.slug} has version ${item.version} already. fix: ask the vendor for a version greater than that`)
   assertSameModule(item, found)
   const { description, iconEmoji, category, version, bundle } = found
-  const next = { ...item, description, iconEmoji, category, version, bundle, updatedAt: isoNow(deps.clock) }
+  const shown = await screenshotIdsOf(tx, found)
+  const screenshots = shown.length > 0 ? shown : item.screenshots
+  const next = { ...item, description, iconEmoji, category, version, bundle, screenshots, updatedAt: isoNow(deps.clock) }
   await replaceItem(tx, next)
   return next
 }

@@ -93,14 +93,30 @@ export async function listTenantSubscriptions(
   return { subscriptions: own.map((one) => subscriptionView(one, byId.get(one.itemId) as ListedItemRecord)) }
 }
 
-export function subscriptionView(one: SubscriptionRecord, item: Pick<ItemRecord, 'name' | 'version' | 'status'>): Subscription {
+export function subscriptionView(
+  one: SubscriptionRecord,
+  item: Pick<ItemRecord, 'name' | 'version' | 'status' | 'withdrawnAt'>,
+): Subscription {
   const { id, itemId, itemType, installedVersion, status, paymentStatus, priceModel, priceCents, currency } = one
   const { installedTemplateId, moduleId, installedAt, cancelledAt } = one
   const { name, version } = item
-  const paidUntil = status === 'cancelled' ? one.paidUntil : null
+  const withdrawn = item.withdrawnAt !== null
+  const paidUntil = status === 'cancelled' || withdrawn ? one.paidUntil : null
   return {
     ...{ id, itemId, itemType, name, installedVersion, currentVersion: version },
     updateAvailable: hasUpdate(one, item),
-    ...{ status, paymentStatus, priceModel, priceCents, currency, installedTemplateId, moduleId, installedAt, cancelledAt, paidUntil },
+    ...{
+      status,
+      paymentStatus,
+      priceModel,
+      priceCents,
+      currency,
+      installedTemplateId,
+      moduleId,
+      installedAt,
+      cancelledAt,
+      withdrawn,
+      paidUntil,
+    },
   }
 }

@@ -28,6 +28,8 @@ export type SubmissionRecord = Readonly<{
   reviewNotes: string | null
   reviewedAt: string | null
   reviewedBy: string | null
+  /** The item that it is a new version of, sent from the account of its vendor. */
+  itemId: string | null
   approvedItemId: string | null
   createdAt: string
   updatedAt: string
@@ -40,7 +42,13 @@ const toSubmission = (row: Selectable<SubmissionTable>): SubmissionRecord => ({
   ...{ currency: row.currency, bundle: JSON.parse(row.bundle) as Record<string, unknown> },
   warnings: JSON.parse(row.warnings) as string[],
   ...{ status: row.status, round: row.round, provenAt: row.proven_at, reviewNotes: row.review_notes, reviewedAt: row.reviewed_at },
-  ...{ reviewedBy: row.reviewed_by, approvedItemId: row.approved_item_id, createdAt: row.created_at, updatedAt: row.updated_at },
+  ...{
+    reviewedBy: row.reviewed_by,
+    itemId: row.item_id,
+    approvedItemId: row.approved_item_id,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  },
 })
 
 const toRow = (one: SubmissionRecord) => ({
@@ -49,15 +57,36 @@ const toRow = (one: SubmissionRecord) => ({
   ...{ vendor_email: one.vendorEmail, vendor_country: one.vendorCountry, price_model: one.priceModel, price_cents: one.priceCents },
   ...{ currency: one.currency, bundle: JSON.stringify(one.bundle), warnings: JSON.stringify(one.warnings), status: one.status },
   ...{ round: one.round, proven_at: one.provenAt, review_notes: one.reviewNotes, reviewed_at: one.reviewedAt },
-  ...{ reviewed_by: one.reviewedBy, approved_item_id: one.approvedItemId, created_at: one.createdAt, updated_at: one.updatedAt },
+  ...{
+    reviewed_by: one.reviewedBy,
+    item_id: one.itemId,
+    approved_item_id: one.approvedItemId,
+    created_at: one.createdAt,
+    updated_at: one.updatedAt,
+  },
 })
 
-type Listing = Readonly<{ status?: SubmissionStatus | undefined; after?: PageEnd | undefined; limit: number }>
+type Listing = Readonly<{ status?: SubmissionStatus | undefined; email?: string | undefined; after?: PageEnd | undefined; limit: number }>
 
 /** Submissions, newest first. */
-export async function submissionsOf(db: DbOrTx, { status, ...page }: Listing): Promise<SubmissionRecord[]> {
-  const query = newestFirst(db.selectFrom('marketplace_submissions').selectAll(), page)
-  return (await (status === undefined ? query : query.where('status', '=', status)).execute()).map(toSubmission)
+export async function submissionsOf(db: DbOrTx, { status, email, ...page }: Listing): Promise<SubmissionRecord[]> {
+  let query = newestFirst(db.selectFrom('marketplace_submissions').selectAll(), page)
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (email !== undefined) query = query.where(({ fn }) => fn<string>('lower', ['vendor_email']), '=', email)
+  return (await query.execute()).map(toSubmission)
+}
+
+/** Submissions that became an item or a version of it, or are to, newest first. */
+export async function versionsOf(db: DbOrTx, itemId: string): Promise<SubmissionRecord[]> {
+  const rows = await db
+    .selectFrom('marketplace_submissions')
+    .selectAll()
+    .where(({ eb, or }) => or([eb('item_id', '=', itemId), eb('approved_item_id', '=', itemId)]))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(100)
+    .execute()
+  return rows.map(toSubmission)
 }
 
 export async function findSubmission(db: DbOrTx, id: string): Promise<SubmissionRecord | undefined> {

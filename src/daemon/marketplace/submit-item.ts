@@ -5,6 +5,7 @@ import {
   checkApp,
   checkFlow,
   type NewSubmission,
+  type SubmissionContent,
   type SubmissionState,
   storedCents,
   submissionAfter,
@@ -29,12 +30,14 @@ const stateOf = ({ id, itemType, name, version, status, reviewNotes, createdAt, 
 })
 
 /** Warnings for the reviewer. Throws VALIDATION with a path for each fault. */
-async function checkBundle(deps: Pick<MarketplaceDeps, 'db' | 'roles'>, body: NewSubmission): Promise<string[]> {
+export async function checkBundle(deps: Pick<MarketplaceDeps, 'db' | 'roles'>, body: SubmissionContent): Promise<string[]> {
   if (body.itemType === 'flow') return checkFlow(body.bundle, new Set(Object.keys(deps.roles.roles)))
   return checkApp(body.bundle, await moduleWithFlag(deps.db, body.bundle.manifest.featureFlag))
 }
 
-const contentOf = (body: NewSubmission, currency: string) => ({
+type Sender = Readonly<{ vendorName: string; vendorEmail: string; vendorCountry: string }>
+
+export const contentOf = (body: SubmissionContent & Sender, currency: string) => ({
   ...{ itemType: body.itemType, name: body.name, description: body.description, iconEmoji: body.iconEmoji, category: body.category },
   ...{ version: body.version, vendorName: body.vendorName, vendorEmail: body.vendorEmail, vendorCountry: body.vendorCountry },
   ...{ priceModel: body.priceModel ?? null, priceCents: storedCents(body) },
@@ -53,7 +56,8 @@ export async function submitItem(deps: MarketplaceDeps, body: NewSubmission, fro
     const one: SubmissionRecord = {
       // 26 characters of 5 bits: the id is the only key to the status page.
       ...{ id: `sbm_${randomText(deps.random, 26)}`, ...contentOf(body, deps.payments.currency), warnings, status: 'pending', round: 1 },
-      ...{ vendorId: null, provenAt: null, reviewNotes: null, reviewedAt: null, reviewedBy: null, approvedItemId: null },
+      ...{ vendorId: null, provenAt: null, reviewNotes: null, reviewedAt: null, reviewedBy: null, itemId: null },
+      approvedItemId: null,
       ...{ createdAt: now, updatedAt: now },
     }
     await insertSubmission(tx, one)
@@ -94,14 +98,33 @@ export async function repeatSubmission(deps: MarketplaceDeps, { id, token, body 
   return deps.db.transaction().execute(async (tx) => {
     const locked = await lockSubmission(tx, id)
     if (!locked) throw noSuchSubmission(id)
-    const status = submissionAfter(id, { from: locked.status, action: 'revise' })
     const content = { ...contentOf(body, deps.payments.currency), vendorEmail: locked.vendorEmail }
-    const next: SubmissionRecord = { ...locked, ...content, warnings, status, round: locked.round + 1, updatedAt: isoNow(deps.clock) }
-    await replaceSubmission(tx, next)
+    const next = await storeRevision(deps, tx, { locked, content, warnings })
     await sendReceipt(deps, tx, next)
-    await expectReview(deps, tx, next)
     return { ...stateOf(next), warnings }
   })
+}
+
+type Revision = Readonly<{ locked: SubmissionRecord; content: Partial<SubmissionRecord>; warnings: readonly string[] }>
+
+/** Stores the next round of a submission, which waits for its review again. Throws INVALID_TRANSITION. */
+export async function storeRevision(
+  deps: Pick<MarketplaceDeps, 'clock'>,
+  tx: Tx,
+  { locked, content, warnings }: Revision,
+): Promise<SubmissionRecord> {
+  const status = submissionAfter(locked.id, { from: locked.status, action: 'revise' })
+  const next = { ...locked, ...content, warnings, status, round: locked.round + 1, updatedAt: isoNow(deps.clock) }
+  await replaceSubmission(tx, next)
+  await expectReview(deps, tx, next)
+  return next
+}
+
+/** Throws VALIDATION. */
+export function assertSameType({ itemType }: Pick<SubmissionRecord, 'itemType'>, body: SubmissionContent): void {
+  if (body.itemType === itemType) return
+  const reason = `must stay ${itemType}`
+  throw problem('VALIDATION', `itemType: ${reason}`, { details: [{ path: 'itemType', reason }] })
 }
 
 function assertSame(found: SubmissionRecord, body: NewSubmission): void {

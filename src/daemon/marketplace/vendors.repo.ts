@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { feeHundredths, type ItemType, type Vendor } from '../../core/marketplace/index.ts'
-import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
+import { type DbOrTx, forUpdate, lockExclusive, newestFirst, type Tx } from '../db/index.ts'
 import type { VendorTable } from './marketplace.tables.ts'
 
 const toVendor = (row: Selectable<VendorTable>): Vendor => ({
@@ -23,6 +23,18 @@ const toRow = (one: Vendor) => ({
 /** Vendors, newest first. */
 export async function vendorsOf(db: DbOrTx, page: Readonly<{ after?: PageEnd | undefined; limit: number }>): Promise<Vendor[]> {
   return (await newestFirst(db.selectFrom('marketplace_vendors').selectAll(), page).execute()).map(toVendor)
+}
+
+/** Vendors with a contact address in lower case, oldest first. */
+export async function vendorsOfAddress(db: DbOrTx, email: string): Promise<Vendor[]> {
+  const rows = await db
+    .selectFrom('marketplace_vendors')
+    .selectAll()
+    .where(({ fn }) => fn<string>('lower', ['contact_email']), '=', email)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map(toVendor)
 }
 
 type Contact = Readonly<{ email: string; itemType: ItemType }>
@@ -63,17 +75,45 @@ export async function vendorOfAddress(
   tx: Tx,
   { email, proven }: Readonly<{ email: string; proven: boolean }>,
 ): Promise<string | undefined> {
-  const all = tx
-    .selectFrom('marketplace_vendors')
-    .select('id')
+  const found = await (proven ? tx.selectFrom('marketplace_vendors').select('id') : madeByStrangers(tx))
     .where(({ fn }) => fn<string>('lower', ['contact_email']), '=', email)
     .orderBy('created_at')
     .orderBy('id')
-  const unproven = all.where('payment_account_id', 'is', null).where(({ exists, not, and, selectFrom }) => {
-    const ofVendor = selectFrom('marketplace_submissions').select('id').whereRef('vendor_id', '=', 'marketplace_vendors.id')
-    return and([exists(ofVendor), not(exists(ofVendor.where('proven_at', 'is not', null)))])
-  })
-  return (await (proven ? all : unproven).executeTakeFirst())?.id
+    .executeTakeFirst()
+  return found?.id
+}
+
+/** Vendors for which only unconfirmed submissions stand: no confirmed one, no operator, no payment account, no modules of a developer. */
+const madeByStrangers = (tx: Tx) =>
+  tx
+    .selectFrom('marketplace_vendors')
+    .select('id')
+    .where('payment_account_id', 'is', null)
+    .where(({ exists, not, and, selectFrom }) => {
+      const ofVendor = selectFrom('marketplace_submissions').select('id').whereRef('vendor_id', '=', 'marketplace_vendors.id')
+      const ofModules = selectFrom('billing_developers').select('developer_id').whereRef('vendor_id', '=', 'marketplace_vendors.id')
+      return and([exists(ofVendor), not(exists(ofVendor.where('proven_at', 'is not', null))), not(exists(ofModules))])
+    })
+
+export const isOfStrangers = async (tx: Tx, id: string): Promise<boolean> =>
+  (await madeByStrangers(tx).where('id', '=', id).executeTakeFirst()) !== undefined
+
+/** Approvals and proofs for one address run one after the other, so that they make one vendor. */
+export const lockAddress = (tx: Tx, email: string): Promise<void> => lockExclusive(tx, `marketplace-vendor ${email}`)
+
+type Merged = Readonly<{ from: string; to: Vendor }>
+
+/** Moves items and submissions to another vendor, and deletes the former one. Returns the ids of the items. */
+export async function mergeVendor(tx: Tx, { from, to }: Merged): Promise<string[]> {
+  const items = await tx
+    .updateTable('marketplace_items')
+    .set({ vendor_id: to.id, vendor_name: to.name })
+    .where('vendor_id', '=', from)
+    .returning('id')
+    .execute()
+  await tx.updateTable('marketplace_submissions').set({ vendor_id: to.id }).where('vendor_id', '=', from).execute()
+  await tx.deleteFrom('marketplace_vendors').where('id', '=', from).execute()
+  return items.map(({ id }) => id)
 }
 
 export async function findVendor(db: DbOrTx, key: Readonly<{ id: string } | { paymentAccountId: string }>): Promise<Vendor | undefined> {

@@ -14,6 +14,7 @@ export const withoutPayments: MarketplacePayments = {
   vendorCreated: async () => {},
   priceChanged: async () => {},
   termsChanged: async () => {},
+  endsChanged: async () => {},
   assertBuyable: unavailable,
   installPaid: unavailable,
   cancelled: async (_, { paidUntil }) => paidUntil,

@@ -1,7 +1,7 @@
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import { isLive } from '../../core/payments/index.ts'
 import { enqueueJob, type JobHandler, type WithTx } from '../db/index.ts'
-import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
+import { findItem, findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
 import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { endRenewed, isRenewed } from './end-renewed.ts'
@@ -10,6 +10,26 @@ import { lookAgainMs, paymentOfItem, runAlone } from './run-alone.ts'
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider'>
 
 export const cancellationTopic = 'payments.cancellation'
+
+/** The topic of the job that lets live subscriptions of an item follow its withdrawal. */
+export const endsTopic = 'payments.item-ends'
+
+/** Enqueues one job for each live subscription of an item that was withdrawn, or is published again. */
+export const followEnds =
+  (deps: Pick<Deps, 'db' | 'clock'>): JobHandler =>
+  async (payload) => {
+    const { itemId } = payload as { itemId: string }
+    const rows = await deps.db
+      .selectFrom('marketplace_subscriptions')
+      .select('payment_subscription_id as id')
+      .where('item_id', '=', itemId)
+      .where('status', '=', 'active')
+      .where('payment_subscription_id', 'is not', null)
+      .execute()
+    await deps.db.transaction().execute(async (tx) => {
+      for (const { id } of rows) if (id !== null) await enqueueCancellation({ ...deps, tx }, id)
+    })
+  }
 
 /** The provider finalises the invoice of a new period about an hour after its begin. */
 const draftMs = 60 * 60_000
@@ -24,7 +44,7 @@ export const enqueueCancellation = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, 
   })
 
 /**
- * Makes the subscription at the provider end with its period if the tenant uninstalled the item, and continue if not. It follows the row, so that an
+ * Makes the subscription at the provider end with its period if the tenant uninstalled the item or the vendor withdrew it, and continue if not. It follows the row, so that an
  * uninstall and an installation in any order leave both alike. A period that began after the uninstallation is paid back.
  */
 export const followCancellation =
@@ -58,7 +78,7 @@ async function follow(deps: Deps, id: string, of: Place): Promise<Next> {
   if (await openAttempt(db, of)) return { inMs: lookAgainMs }
   const row = await findSubscription(db, { paymentSubscriptionId: id })
   // Without a row the item was installed again with another subscription, as for a tenant with another customer.
-  const cancelAtPeriodEnd = row?.status !== 'active'
+  const cancelAtPeriodEnd = row?.status !== 'active' || (await findItem(db, row.itemId))?.withdrawnAt !== null
   if (found.cancelAtPeriodEnd !== cancelAtPeriodEnd)
     await provider.updateSubscription({ key: `cancellation:${id}:${cancelAtPeriodEnd}:${isoNow(clock)}`, id, cancelAtPeriodEnd })
   if (!row) return 'done'

@@ -4,10 +4,11 @@
 // It changes nothing at the provider to remove a difference: it names it.
 import './billing/billing.tables.ts'
 import './payments.tables.ts'
-import { billingContract, ownBillingContract } from '../../core/billing/index.ts'
+import { billingContract, ownBillingContract, vendorMoneyContract } from '../../core/billing/index.ts'
 import { paymentsContract, webhooksContract } from '../../core/payments/index.ts'
 import { defineCron, feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
+import { vendorIdsOf } from '../marketplace/index.ts'
 import { billingAddressTopic } from '../tenants/index.ts'
 import { applyEvent, eventTopic } from './apply-event.ts'
 import { deleteOldUsers } from './billing/active-users.ts'
@@ -22,9 +23,10 @@ import { setDeveloperVendor } from './billing/pay-developers.ts'
 import { previewBilling } from './billing/preview.ts'
 import { reconcilePage } from './billing/reconcile.ts'
 import { reportEnded, reportTopic } from './billing/report-usage.ts'
+import { assertOwnVendor, existingVendorId, payoutsOf, salesOf } from './billing/vendor-money.ts'
 import { waiveUsage } from './billing/waive-usage.ts'
 import { mailWarning, warningTopic } from './billing/warn-tenants.ts'
-import { cancellationTopic, followCancellation } from './cancellation.ts'
+import { cancellationTopic, endsTopic, followCancellation, followEnds } from './cancellation.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { deleteOldEvents, listEvents, receiveEvent, replayEvent, showEvent } from './events.ts'
 import { continueInstall, installTopic } from './install-paid.ts'
@@ -79,6 +81,16 @@ export const paymentsFeature = feature<Deps>({
       showTenantBilling: ({ params }) => showTenantBilling(deps, params),
       createPaymentCustomer: ({ actor, params, body }) => createPaymentCustomer(deps, actor, { ...params, ...body }),
     }),
+    ...serveContract(vendorMoneyContract, {
+      listVendorSales: async ({ actor, query }) => salesOf(deps, { ...query, vendorIds: await vendorIdsOf(deps.db, actor) }),
+      listVendorPayouts: async ({ actor }) => payoutsOf(deps, await vendorIdsOf(deps.db, actor)),
+      openVendorOnboarding: async ({ actor, params }) => {
+        await assertOwnVendor(deps, actor, params)
+        return onboardVendor(deps, actor, params)
+      },
+      showVendorSales: async ({ params, query }) => salesOf(deps, { ...query, vendorIds: [await existingVendorId(deps, params)] }),
+      showVendorPayouts: async ({ params }) => payoutsOf(deps, [await existingVendorId(deps, params)]),
+    }),
     ...serveContract(ownBillingContract, {
       showOwnBilling: ({ actor }) => showOwnBilling(deps, actor),
       listOwnInvoices: ({ actor, query }) => listOwnInvoices(deps, actor, query),
@@ -91,6 +103,7 @@ export const paymentsFeature = feature<Deps>({
     [termsTopic]: changeTerms(deps),
     [subscriptionTermsTopic]: changeSubscriptionTerms(deps),
     [cancellationTopic]: followCancellation(deps),
+    [endsTopic]: followEnds(deps),
     [vendorTopic]: createAccount(deps),
     [eventTopic]: applyEvent(deps),
     [reportTopic]: reportEnded(deps),

@@ -2,7 +2,7 @@ import { isoNow } from '../../core/kit/index.ts'
 import { enqueueJob } from '../db/index.ts'
 import type { ItemRecord } from '../marketplace/index.ts'
 import { endSpan } from './billing/report-usage.ts'
-import { enqueueCancellation } from './cancellation.ts'
+import { endsTopic, enqueueCancellation } from './cancellation.ts'
 import type { PaymentsDeps, Planned } from './deps.ts'
 import { assertBuyable, installPaid } from './install-paid.ts'
 import { priceTopic } from './prices.ts'
@@ -18,6 +18,8 @@ export const paymentsOfMarketplace = (deps: PaymentsDeps) => ({
     enqueueJob(tx, deps.clock, { topic: priceTopic, payload: item, queue: `payments:${item.itemId}`, pool: 'payments' }),
   termsChanged: (tx: Parameters<typeof enqueueJob>[0], changed: Readonly<{ itemId: string } | { vendorId: string }>) =>
     enqueueJob(tx, deps.clock, { topic: termsTopic, payload: changed, pool: 'payments' }),
+  endsChanged: (tx: Parameters<typeof enqueueJob>[0], changed: Readonly<{ itemId: string }>) =>
+    enqueueJob(tx, deps.clock, { topic: endsTopic, payload: changed, pool: 'payments' }),
   assertBuyable: (tenant: Parameters<typeof assertBuyable>[1], item: Parameters<typeof assertBuyable>[2]) =>
     assertBuyable(deps, tenant, item),
   installPaid: (actor: Parameters<typeof installPaid>[1], item: ItemRecord, accepted: Planned = { modulePriceCents: null }) =>

@@ -12,7 +12,7 @@ const item: Item = {
   ...{ id: 'itm_1', itemType: 'flow', slug: 'visits', name: `Visits${red}`, description: '', iconEmoji: '', category: 'tools' },
   ...{ vendorName: 'Acme', vendorId: 'vnd_1', version: '1.0.0', priceModel: 'flat-monthly', priceCents: 1205, currency: 'eur' },
   ...{ screenshots: [], publishedAt: null, status: 'published', paymentProductId: null, paymentPriceId: null },
-  ...{ isSeed: false, changedByAdmin: false, ...created },
+  ...{ isSeed: false, withdrawnAt: null, changedByAdmin: false, ...created },
 }
 const vendor: Vendor = {
   ...{ id: 'vnd_1', name: 'Acme', contactEmail: 'pay@acme.example', country: 'DE', paymentAccountId: 'acct_1' },
@@ -22,7 +22,15 @@ const submission: Submission = {
   ...{ id: 'sbm_1', itemType: 'app', name: 'Visits', category: 'tools', version: '1.1.0', vendorName: 'Acme', proven: true },
   ...{ vendorEmail: 'pay@acme.example', priceModel: null, priceCents: null, currency: null, status: 'pending', ...created },
   ...{ description: `Welcomes${red}`, iconEmoji: '', vendorCountry: 'DE', vendorId: null, vendors: [], bundle: {}, round: 2 },
-  ...{ warnings: ['No module yet'], reviewNotes: null, reviewedAt: null, reviewedBy: null, approvedItemId: null },
+  ...{
+    forItem: null,
+    screenshots: [],
+    warnings: ['No module yet'],
+    reviewNotes: null,
+    reviewedAt: null,
+    reviewedBy: null,
+    approvedItemId: null,
+  },
 }
 const run = (args: string[], answers: Record<string, unknown> = {}) => tenantry(['marketplace', ...args], { answers })
 

@@ -92,5 +92,6 @@ export const deLists: Pick<Words, 'bills' | 'spaces' | 'boards' | 'modules'> = {
     noItems: 'Nichts aus dem Marktplatz installiert.',
     update: (version) => `${version} ist verfügbar`,
     until: 'Bezahlt bis',
+    withdrawnItem: 'vom Anbieter zurückgezogen',
   },
 }

@@ -108,5 +108,6 @@ export const enLists = {
     noItems: 'Nothing installed from the marketplace.',
     update: (version: string) => `${version} is available`,
     until: 'Paid until',
+    withdrawnItem: 'withdrawn by its vendor',
   },
 }

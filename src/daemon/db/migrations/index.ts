@@ -14,6 +14,7 @@ import { gates } from './0013-gates.ts'
 import { maintenanceNotices } from './0014-maintenance-notices.ts'
 import { upgradeRehearsals } from './0015-upgrade-rehearsals.ts'
 import { hotSnapshots } from './0016-hot-snapshots.ts'
+import { vendorAccounts } from './0017-vendor-accounts.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   maintenanceNotices,
   upgradeRehearsals,
   hotSnapshots,
+  vendorAccounts,
 ]

@@ -58,9 +58,12 @@ async function itemCharges({ db }: Deps, tenantId: string, month: Month): Promis
   const charges: Charge[] = []
   for (const [id, span] of bySubscription) {
     const isMetered = span.price_model === 'per-active-user'
-    const quantity = isMetered ? (users.get(id) ?? 0) : await monthsCharged(db, span, month)
+    const item = await findItem(db, span.item_id)
+    // A subscription of a withdrawn item ends with its period, so that none begins after that.
+    const ended = { ...span, to_at: span.to_at ?? item?.withdrawnAt ?? null }
+    const quantity = isMetered ? (users.get(id) ?? 0) : await monthsCharged(db, ended, month)
     if (quantity === 0) continue
-    const name = (await findItem(db, span.item_id))?.name ?? span.item_id
+    const name = item?.name ?? span.item_id
     const cents = quantity * span.unit_cents
     charges.push({
       ...{ kind: isMetered ? 'users' : 'item', subject: span.item_id, name, quantity, unitCents: span.unit_cents, cents },

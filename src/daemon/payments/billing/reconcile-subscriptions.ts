@@ -24,7 +24,12 @@ export async function ofItems(deps: Deps, tenant: TenantRecord, { rows, all }: C
     const of = { subject: tenant.slug, id }
     if (row.status === 'cancelled') found.push(...ofCancelled(of, there))
     else if (!there || !isLive(there) || there.customerId !== tenant.paymentCustomerId) found.push(missing(of, row, there))
-    else found.push(...(await ofPrice(deps, of, { row, there })), ...ofStatus(of, { row, there }))
+    else
+      found.push(
+        ...(await ofPrice(deps, of, { row, there })),
+        ...ofStatus(of, { row, there }),
+        ...(await ofWithdrawn(deps, of, { row, there })),
+      )
   }
   return found
 }
@@ -42,6 +47,18 @@ const ofCancelled = (of: Of, there: ProviderSubscription | null): Difference[] =
         },
       ]
     : []
+
+/** A subscription of a withdrawn item that does not end. */
+async function ofWithdrawn({ db }: Deps, of: Of, { row, there }: Pair): Promise<Difference[]> {
+  if (there.cancelAtPeriodEnd || !(await findItem(db, row.itemId))?.withdrawnAt) return []
+  return [
+    {
+      kind: 'subscription_unknown',
+      ...{ ...of, here: `${row.itemId} is withdrawn by its vendor`, there: 'continues after its period' },
+      fix: 'tenantry jobs list --topic payments.cancellation, or let it end with its period in the Dashboard of the provider',
+    },
+  ]
+}
 
 function missing(of: Of, { itemId }: SubscriptionRecord, there: ProviderSubscription | null): Difference {
   const named = { kind: 'subscription_missing', ...of, here: `${itemId} is installed` } as const

@@ -1,0 +1,27 @@
+import type { Selectable } from 'kysely'
+import type { Screenshot } from '../../core/marketplace/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import type { ScreenshotTable } from './marketplace.tables.ts'
+
+/** The key of a picture in the object store. Contains only an id. */
+export const screenshotKey = (id: string): string => `marketplace/${id}`
+
+export const toScreenshot = ({ id, content_type, bytes, width, height }: Selectable<ScreenshotTable>): Screenshot => ({
+  ...{ id, contentType: content_type, bytes, width, height },
+})
+
+/** Screenshots of a submission, in the order in which they were added. */
+export async function screenshotsOf(db: DbOrTx, submissionId: string): Promise<Screenshot[]> {
+  const rows = await db
+    .selectFrom('marketplace_screenshots')
+    .selectAll()
+    .where('submission_id', '=', submissionId)
+    .where('state', '=', 'stored')
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map(toScreenshot)
+}
+
+export const findScreenshot = (db: DbOrTx, id: string) =>
+  db.selectFrom('marketplace_screenshots').selectAll().where('id', '=', id).where('state', '=', 'stored').executeTakeFirst()

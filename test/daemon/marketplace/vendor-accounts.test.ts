@@ -1,0 +1,373 @@
+import { expect, test } from 'vitest'
+import { sha256Hex } from '../../../src/core/kit/index.ts'
+import { deleteOldSubmissions } from '../../../src/daemon/marketplace/delete-old-submissions.ts'
+import { deleteOldScreenshots } from '../../../src/daemon/marketplace/screenshots.ts'
+import { deleteEndedSessions } from '../../../src/daemon/marketplace/vendor-links.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aMarketplaceWorld, anApp, aSubmission, type MarketplaceWorld, objectsInMemory } from '../../support/marketplace-world.ts'
+import { aPng } from '../../support/pictures.ts'
+import { codeOf } from '../../support/tasks-world.ts'
+
+const ann = 'ann@vendor.example'
+const hourMs = 3_600_000
+const signal = new AbortController().signal
+
+/** The content of a submission, without its sender. */
+const content = (changed: object = {}) => {
+  const { vendorName: _, vendorEmail: __, ...rest } = aSubmission({ version: '1.1.0', ...changed })
+  return rest as never
+}
+
+const picture = (bytes: Uint8Array<ArrayBuffer>) => ({ content: new Blob([bytes]), fileName: 'shot.png' })
+
+const confirmLinkOf = ({ mails }: MarketplaceWorld, id: string) => {
+  const receipt = mails.find(({ subject }) => subject.endsWith(id))
+  return new URL(/https:\S+confirm\S+/.exec(receipt?.text ?? '')?.[0] as string).searchParams.get('token') as string
+}
+
+onBothDialects('accounts of vendors', (fresh) => {
+  test('a link of a mail opens one session, within half an hour, and tells nobody whether there is an account', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await room.published()
+    await room.runJobs()
+    const before = room.mails.length
+    for (const email of ['nobody@vendor.example', 'Ann@Vendor.example'])
+      expect(await room.stranger.sendVendorLink({ body: { email } })).toBeUndefined()
+    await room.runJobs()
+    const mails = room.mails.slice(before)
+    expect(mails.map(({ to }) => to)).toEqual([ann])
+    expect(JSON.stringify(mails)).not.toMatch(/Visitors|Ann"/)
+    expect(await room.db.selectFrom('vendor_links').select('email').execute()).toEqual([{ email: ann }])
+
+    const token = /open\?token=(\S+)/.exec(mails[0]?.text ?? '')?.[1] as string
+    const [id, proof] = token.split('.') as [string, string]
+    for (const wrong of ['x', id, `${id}.`, `${id}.${proof.slice(1)}`, `vln_other.${proof}`, `${token}.${proof}x`.slice(1)]) {
+      expect(await codeOf(room.stranger.openVendorSession({ body: { token: wrong } }))).toBe('LINK_INVALID')
+      await room.clock.advance(1000)
+    }
+    const opened = await room.stranger.openVendorSession({ body: { token } })
+    await room.clock.advance(1000)
+    expect(opened).toMatchObject({ email: ann, token: expect.stringMatching(/^vst_[\w-]{43}$/) })
+    expect(await codeOf(room.stranger.openVendorSession({ body: { token } }))).toBe('LINK_INVALID')
+    const [stored] = await room.db.selectFrom('vendor_sessions').selectAll().execute()
+    expect(stored).toMatchObject({ email: ann, token_hash: sha256Hex(opened.token ?? ''), expires_at: opened.expiresAt })
+    expect(JSON.stringify(stored)).not.toContain(opened.token)
+
+    const late = await room.vendor(ann)
+    await room.stranger.sendVendorLink({ body: { email: ann } })
+    await room.runJobs()
+    const unused = /open\?token=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
+    await room.clock.advance(30 * 60_000)
+    expect(await codeOf(room.stranger.openVendorSession({ body: { token: unused } }))).toBe('LINK_INVALID')
+    expect((await late.showVendorAccount({})).email).toBe(ann)
+    await room.clock.advance(8 * hourMs)
+    expect(await codeOf(late.showVendorAccount({}))).toBe('UNAUTHENTICATED')
+    await deleteEndedSessions(room, signal)
+    expect(await room.db.selectFrom('vendor_sessions').selectAll().execute()).toEqual([])
+    expect(await room.db.selectFrom('vendor_links').selectAll().execute()).toEqual([])
+  })
+
+  test('a session ends by itself being closed, and only its own token opens it', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await room.published()
+    const account = await room.vendor(ann)
+    const asked = (authorization: string) => fetch(`${room.url}/api/vendor/v1/account`, { headers: { authorization } })
+    for (const wrong of ['', 'Bearer ', 'Bearer mia', account.authorization.slice(0, -1), `${account.authorization}A`])
+      expect((await asked(wrong)).status).toBe(401)
+    const [session] = await room.db.selectFrom('vendor_sessions').select('token_hash').execute()
+    expect((await asked(`Bearer ${session?.token_hash}`)).status).toBe(401)
+    expect((await asked(account.authorization)).status).toBe(200)
+    await account.closeVendorSession({})
+    expect((await asked(account.authorization)).status).toBe(401)
+  })
+
+  test('the page behind a link opens the session by its button alone', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await room.published()
+    await room.stranger.sendVendorLink({ body: { email: ann } })
+    await room.runJobs()
+    const token = /open\?token=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
+    expect(await codeOf(room.stranger.showVendorLink({ query: { token: 'x' } }))).toBe('LINK_INVALID')
+    for (const _ of [1, 2]) expect(await room.stranger.showVendorLink({ query: { token } })).toContain('<form method="post">')
+    expect(await room.db.selectFrom('vendor_sessions').selectAll().execute()).toEqual([])
+    await room.clock.advance(1000)
+    const page = await room.stranger.openVendorLink({ query: { token } })
+    const authorization = `Bearer ${/vst_[\w-]{43}/.exec(page)?.[0]}`
+    expect((await fetch(`${room.url}/api/vendor/v1/account`, { headers: { authorization } })).status).toBe(200)
+    expect(await codeOf(room.stranger.openVendorLink({ query: { token } }))).toBe('LINK_INVALID')
+    expect(await codeOf(room.stranger.showVendorLink({ query: { token } }))).toBe('LINK_INVALID')
+  })
+
+  test('links are limited by where they are asked from, and mails by the address, without a word of it', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await room.published()
+    await room.runJobs()
+    const before = room.mails.length
+    const ask = () => room.stranger.sendVendorLink({ body: { email: ann } })
+    for (let nth = 0; nth < 5; nth++) {
+      await ask()
+      await room.clock.advance(1000)
+    }
+    await expect(ask()).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) })
+    for (let hour = 0; hour < 2; hour++) {
+      await room.clock.advance(hourMs)
+      for (let nth = 0; nth < 5; nth++) {
+        await ask()
+        await room.clock.advance(1000)
+      }
+      await room.runJobs()
+    }
+    expect(room.mails.length - before).toBeLessThanOrEqual(10)
+    expect(
+      Number(
+        (
+          await room.db
+            .selectFrom('vendor_links')
+            .select(({ fn }) => fn.countAll().as('count'))
+            .executeTakeFirst()
+        )?.count,
+      ),
+    ).toBe(10)
+  })
+
+  test('three submissions of one address make one vendor, however they were confirmed', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const sent: string[] = []
+    for (const name of ['One', 'Two', 'Three', 'Four'])
+      sent.push(
+        (await room.stranger.submitItem({ body: aSubmission({ name, vendorEmail: name === 'Two' ? 'ANN@vendor.example' : ann }) }))
+          .submissionId,
+      )
+    const [one = '', two = '', three = '', four = ''] = sent
+    await room.runJobs()
+    const approved = async (id: string) => (await room.operator.approveMarketplaceSubmission({ params: { id }, body: {} })).vendorId
+    await room.stranger.confirmVendorAddress({ params: { id: one }, query: { token: confirmLinkOf(room, one) } })
+    const first = await approved(one)
+    await room.clock.advance(1000)
+    // Not confirmed: it must not take the name of the first.
+    const second = await approved(two)
+    const third = await approved(three)
+    expect(second).not.toBe(first)
+    expect(third).toBe(second)
+
+    const account = await room.vendor(ann)
+    const { submissions } = await account.listVendorSubmissions({})
+    expect(submissions.map(({ name, confirmed }) => `${name} ${confirmed}`).toSorted()).toEqual([
+      'Four false',
+      'One true',
+      'Three false',
+      'Two false',
+    ])
+    expect(await account.confirmSubmission({ params: { id: two } })).toMatchObject({ confirmed: true, status: 'approved' })
+    await account.confirmSubmission({ params: { id: two } })
+    await account.confirmSubmission({ params: { id: four } })
+    expect(await approved(four)).toBe(first)
+    // The third came along: nobody but strangers stood for the vendor that it was in.
+    const { vendors } = await account.showVendorAccount({})
+    expect(vendors.map(({ id }) => id)).toEqual([first])
+    expect(JSON.stringify(vendors)).not.toContain('@')
+    const { items } = await account.listVendorItems({})
+    expect(items.map(({ name, vendorId }) => `${name} ${vendorId === first}`).toSorted()).toEqual([
+      'Four true',
+      'One true',
+      'Three true',
+      'Two true',
+    ])
+    expect((await room.operator.listVendors({})).vendors).toHaveLength(1)
+    expect(await room.operator.showVendor({ params: { id: first } })).toMatchObject({
+      contactEmail: ann,
+      items: { length: 4 },
+      submissions: { length: 4 },
+    })
+    expect((await room.audited()).filter((action) => action === 'marketplace.address-proven')).toHaveLength(3)
+  })
+
+  test('a vendor that an operator made stays, with its own items', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { id } = await room.operator.createVendor({ body: { name: 'Ann', contactEmail: ann } })
+    const item = await room.published()
+    expect(item.vendorId).not.toBe(id)
+    const account = await room.vendor(ann)
+    expect((await account.showVendorAccount({})).vendors.map((one) => one.id)).toEqual([id, item.vendorId])
+    const [submission] = (await account.listVendorSubmissions({})).submissions
+    await account.confirmSubmission({ params: { id: submission?.id ?? '' } })
+    expect((await account.showVendorAccount({})).vendors.map((one) => one.id)).toEqual([id])
+  })
+
+  test('a new version is reviewed for its item, with its screenshots', async () => {
+    const objects = objectsInMemory()
+    const room = await aMarketplaceWorld(await fresh(), { deps: { objects } })
+    const item = await room.published(aSubmission({ name: 'Doors' }))
+    const account = await room.vendor(ann)
+    const params = { id: item.id }
+    const submit = (changed: object = {}) => account.submitVersion({ params, body: content(changed) })
+    expect(await codeOf(submit({ version: '1.0.0' }))).toBe('VERSION_EXISTS')
+    expect(await codeOf(submit({ itemType: 'app', bundle: anApp().bundle }))).toBe('VALIDATION')
+    expect(await codeOf(account.submitVersion({ params, body: aSubmission({ version: '1.1.0' }) as never }))).toBe('VALIDATION')
+    await room.clock.advance(1000)
+    const sent = await submit({ name: 'Gates', description: 'Opens doors.', priceModel: 'flat-monthly', priceCents: 900 })
+    expect(sent).toMatchObject({ name: 'Doors', status: 'pending', confirmed: true, itemId: item.id, version: '1.1.0' })
+    expect(await codeOf(submit({ version: '1.2.0' }))).toBe('CONFLICT')
+
+    const add = (bytes: Uint8Array<ArrayBuffer>) => account.addScreenshot({ params: { id: sent.id }, upload: picture(bytes) })
+    const shot = await add(aPng(640, 480))
+    expect(shot).toMatchObject({ contentType: 'image/png', width: 640, height: 480 })
+    const other = await add(aPng(200, 300))
+    for (const wrong of [
+      new Uint8Array(0),
+      Buffer.from('<svg onload="alert(1)"/>'),
+      Buffer.from('<!doctype html>'),
+      aPng(640, 480).slice(0, 40),
+    ])
+      expect(await codeOf(add(new Uint8Array(wrong)))).toBe('VALIDATION')
+    expect(await codeOf(add(aPng(9000, 480)))).toBe('VALIDATION')
+    expect(await codeOf(add(new Uint8Array(1024 * 1024 + 1)))).toBe('PAYLOAD_TOO_LARGE')
+    await account.deleteScreenshot({ params: { id: sent.id, screenshotId: other.id } })
+    expect(await codeOf(account.deleteScreenshot({ params: { id: sent.id, screenshotId: other.id } }))).toBe('NOT_FOUND')
+    expect(objects.keys()).toEqual([`marketplace/${shot.id}`])
+
+    const shown = await room.operator.showMarketplaceSubmission({ params: { id: sent.id } })
+    expect(shown).toMatchObject({ forItem: { id: item.id, version: '1.0.0' }, proven: true, round: 4, screenshots: [{ id: shot.id }] })
+    // A reviewer who read it before the screenshots approves something else.
+    expect(await codeOf(room.operator.approveMarketplaceSubmission({ params: { id: sent.id }, body: { round: 1 } }))).toBe('CONFLICT')
+    const status = async (path: string, headers: Record<string, string> = {}) =>
+      (await fetch(`${room.url}${path}${shot.id}`, { headers })).status
+    expect(await status('/api/public/marketplace/screenshots/')).toBe(404)
+    expect(await status('/api/vendor/v1/screenshots/', { authorization: account.authorization })).toBe(200)
+    const reviewed = await fetch(`${room.url}/api/admin/marketplace/screenshots/${shot.id}`)
+    expect(reviewed.headers.get('content-type')).toBe('image/png')
+    expect(reviewed.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
+    expect(new Uint8Array(await reviewed.arrayBuffer())).toEqual(aPng(640, 480))
+
+    await room.operator.requestMarketplaceChanges({ params: { id: sent.id }, body: { reason: 'Say more.' } })
+    const revised = await account.reviseSubmission({ params: { id: sent.id }, body: content({ description: 'Opens all doors.' }) })
+    expect(revised).toMatchObject({ status: 'pending', reviewNotes: 'Say more.' })
+    expect(await codeOf(account.reviseSubmission({ params: { id: sent.id }, body: content() }))).toBe('INVALID_TRANSITION')
+    const { item: next } = await room.operator.approveMarketplaceSubmission({ params: { id: sent.id }, body: { round: 5 } })
+    expect(next).toMatchObject({
+      id: item.id,
+      name: 'Doors',
+      version: '1.1.0',
+      description: 'Opens all doors.',
+      priceModel: null,
+      screenshots: [shot.id],
+    })
+    expect(await status('/api/public/marketplace/screenshots/')).toBe(200)
+    expect(await codeOf(add(aPng(640, 480)))).toBe('INVALID_TRANSITION')
+    const detail = await account.showVendorItem({ params })
+    expect(detail.versions.map(({ version, status: state }) => `${version} ${state}`)).toEqual(['1.1.0 approved', '1.0.0 approved'])
+    // The next version without any keeps them.
+    await room.clock.advance(hourMs)
+    const third = await submit({ version: '1.2.0' })
+    expect((await room.operator.approveMarketplaceSubmission({ params: { id: third.id }, body: {} })).item.screenshots).toEqual([shot.id])
+    await room.operator.changeItem({ params, body: { status: 'archived' } })
+    expect(await status('/api/public/marketplace/screenshots/')).toBe(404)
+  })
+
+  test('a submission has at most six screenshots, and loses them with itself', async () => {
+    const objects = objectsInMemory()
+    const room = await aMarketplaceWorld(await fresh(), { deps: { objects } })
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
+    const account = await room.vendor(ann)
+    const add = () => account.addScreenshot({ params: { id }, upload: picture(aPng(100, 100)) })
+    expect(await codeOf(add())).toBe('CONFLICT')
+    await account.confirmSubmission({ params: { id } })
+    for (let nth = 0; nth < 6; nth++) {
+      await add()
+      await room.clock.advance(1000)
+    }
+    await expect(add()).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('delete one first') })
+    await room.operator.rejectMarketplaceSubmission({ params: { id }, body: { reason: 'It copies.' } })
+    await deleteOldScreenshots(room.deps, signal)
+    expect(objects.keys()).toHaveLength(6)
+    await room.clock.advance(366 * 24 * hourMs)
+    await deleteOldSubmissions(room, signal)
+    await deleteOldScreenshots(room.deps, signal)
+    expect(objects.keys()).toEqual([])
+    expect(await room.db.selectFrom('marketplace_screenshots').selectAll().execute()).toEqual([])
+  })
+
+  test('a store that fails leaves no screenshot', async () => {
+    const objects = objectsInMemory()
+    let isAway = true
+    const put: typeof objects.put = (key, bytes) => {
+      if (isAway) throw Object.assign(new Error('away'))
+      return objects.put(key, bytes)
+    }
+    const room = await aMarketplaceWorld(await fresh(), { deps: { objects: { ...objects, put } } })
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
+    const account = await room.vendor(ann)
+    await account.confirmSubmission({ params: { id } })
+    const add = () => account.addScreenshot({ params: { id }, upload: picture(aPng(100, 100)) })
+    expect(await codeOf(add())).toBe('INTERNAL')
+    isAway = false
+    expect((await account.showVendorSubmission({ params: { id } })).screenshots).toEqual([])
+    await add()
+    await room.clock.advance(hourMs + 1)
+    await deleteOldScreenshots(room.deps, signal)
+    expect(await room.db.selectFrom('marketplace_screenshots').select('state').execute()).toEqual([{ state: 'stored' }])
+  })
+
+  test('a withdrawn item is neither listed nor installed nor updated; those that have it keep it', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const item = await room.published()
+    const mia = room.as('mia')
+    await mia.installMarketplaceItem({ params: { id: item.id } })
+    const account = await room.vendor(ann)
+    const waiting = await account.submitVersion({ params: { id: item.id }, body: content() })
+    expect(await account.withdrawItem({ params: { id: item.id } })).toMatchObject({ status: 'archived', installations: 1 })
+    const { withdrawnAt } = await account.withdrawItem({ params: { id: item.id } })
+    expect(withdrawnAt).not.toBeNull()
+    expect((await room.audited()).filter((action) => action === 'marketplace.item-withdrawn')).toHaveLength(1)
+    expect((await room.as('olga').listMarketplaceItems({})).items).toEqual([])
+    expect(await codeOf(room.as('olga').installMarketplaceItem({ params: { id: item.id } }))).toBe('NOT_FOUND')
+    expect((await mia.listMarketplaceSubscriptions({})).subscriptions).toMatchObject([
+      { status: 'active', withdrawn: true, paidUntil: null },
+    ])
+    expect(await codeOf(account.submitVersion({ params: { id: item.id }, body: content({ version: '1.2.0' }) }))).toBe('CONFLICT')
+    expect(await codeOf(room.operator.approveMarketplaceSubmission({ params: { id: waiting.id }, body: {} }))).toBe('CONFLICT')
+    expect((await room.operator.changeItem({ params: { id: item.id }, body: { status: 'published' } })).withdrawnAt).toBeNull()
+    expect((await room.operator.approveMarketplaceSubmission({ params: { id: waiting.id }, body: {} })).item.version).toBe('1.1.0')
+  })
+
+  test('nothing of another vendor is found: items, submissions, screenshots and versions', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const item = await room.published()
+    const app = await room.published(anApp({ vendorEmail: 'app@vendor.example' }))
+    const account = await room.vendor(ann)
+    const sent = await account.submitVersion({ params: { id: item.id }, body: content() })
+    const shot = await account.addScreenshot({ params: { id: sent.id }, upload: picture(aPng(100, 100)) })
+    const eve = await room.vendor('app@vendor.example')
+    expect((await eve.listVendorItems({})).items.map(({ id }) => id)).toEqual([app.id])
+    expect((await eve.listVendorSubmissions({})).submissions).toHaveLength(1)
+    const [own] = (await eve.listVendorSubmissions({})).submissions
+    await eve.confirmSubmission({ params: { id: own?.id ?? '' } })
+    const upload = picture(aPng(100, 100))
+    const calls = [
+      () => eve.showVendorItem({ params: { id: item.id } }),
+      () => eve.submitVersion({ params: { id: item.id }, body: content({ version: '9.0.0' }) }),
+      () => eve.withdrawItem({ params: { id: item.id } }),
+      () => eve.showVendorSubmission({ params: { id: sent.id } }),
+      () => eve.confirmSubmission({ params: { id: sent.id } }),
+      () => eve.reviseSubmission({ params: { id: sent.id }, body: content() }),
+      () => eve.addScreenshot({ params: { id: sent.id }, upload }),
+      () => eve.deleteScreenshot({ params: { id: sent.id, screenshotId: shot.id } }),
+      () => eve.deleteScreenshot({ params: { id: own?.id ?? '', screenshotId: shot.id } }),
+      () => eve.readOwnScreenshot({ params: { id: shot.id } }),
+    ]
+    const codes: (string | undefined)[] = []
+    for (const call of calls) codes.push(await codeOf(call()))
+    // The submission of the app is approved, so its screenshots are refused before any is looked for.
+    expect(codes).toEqual(calls.map((_, nth) => (nth === 8 ? 'INVALID_TRANSITION' : 'NOT_FOUND')))
+    const { cursor } = { cursor: 'x' }
+    expect(await codeOf(eve.listVendorItems({ query: { cursor } }))).toBe('VALIDATION')
+    // An operator gave the vendor another address: the former one has lost it at once.
+    await room.operator.changeVendor({ params: { id: item.vendorId ?? '' }, body: { contactEmail: 'app@vendor.example' } })
+    expect((await account.listVendorItems({})).items).toEqual([])
+    expect(await codeOf(account.withdrawItem({ params: { id: item.id } }))).toBe('NOT_FOUND')
+    expect((await eve.listVendorItems({})).items).toHaveLength(2)
+    expect((await eve.showVendorItem({ params: { id: item.id } })).versions.map(({ version }) => version)).toEqual(['1.0.0'])
+    // The version that the former address sent cannot join the vendor any more.
+    expect(await codeOf(room.operator.approveMarketplaceSubmission({ params: { id: sent.id }, body: { round: 2 } }))).toBe('CONFLICT')
+  })
+})
