@@ -8,6 +8,7 @@ import { boardsContract, bundleContract, operatorBoardsContract, triggersContrac
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
 import { contactsContract } from './contacts/index.ts'
+import { brandingContract } from './branding/index.ts'
 import type { Contract } from './contract/index.ts'
 import { cronsContract } from './crons/index.ts'
 import { eventsContract } from './events/index.ts'
@@ -64,6 +65,7 @@ export const api = {
   limits: limitsContract,
   events: eventsContract,
   bootstrap: bootstrapContract,
+  branding: brandingContract,
   profile: profileContract,
   contacts: contactsContract,
   tasks: tasksContract,

@@ -7,6 +7,7 @@ import { automationFeature } from '../automation/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
 import { contactsFeature } from '../contacts/index.ts'
+import { brandingFeature } from '../branding/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { eventsFeature } from '../events/index.ts'
 import { type Feature, withDeps } from '../feature/index.ts'
@@ -80,6 +81,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(withTimeZone(deps)) })),
   withDeps(flowsFeature, (deps: Deps) => ({ ...withTimeZone(deps), ...flowPorts(withTimeZone(deps)) })),
   withDeps(filesFeature, ({ files }: Deps) => files),
+  withDeps(brandingFeature, ({ files }: Deps) => files),
   withDeps(storeFeature, ({ clock, files, keyring, config }: Deps) => ({
     ...{ ...files, keyring, baseUrl: config.baseUrl, dataDir: config.dataDir },
     ...{ mailer: makeMailer(clock, config), registration: config.store.registration },

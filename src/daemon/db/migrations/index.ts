@@ -13,6 +13,7 @@ import { archives } from './0012-archives.ts'
 import { gates } from './0013-gates.ts'
 import { maintenanceNotices } from './0014-maintenance-notices.ts'
 import { upgradeRehearsals } from './0015-upgrade-rehearsals.ts'
+import { branding } from './0016-branding.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   gates,
   maintenanceNotices,
   upgradeRehearsals,
+  branding,
 ]
