@@ -22,7 +22,10 @@ export async function ownBranding(db: DbOrTx, { tenantSlug }: PlatformPrincipal)
 const cacheSeconds = 86_400
 
 /** Whoever knows the id may see it: a logo is public, and apps show it before a login. Throws NOT_FOUND, OBJECT_STORE_UNAVAILABLE. */
-export async function showLogo({ db, objects }: Pick<BrandingDeps, 'db' | 'objects'>, { logoId }: Readonly<{ logoId: string }>): Promise<FileBody> {
+export async function showLogo(
+  { db, objects }: Pick<BrandingDeps, 'db' | 'objects'>,
+  { logoId }: Readonly<{ logoId: string }>,
+): Promise<FileBody> {
   const logo = await findLogo(db, logoId)
   if (!logo) throw problem('NOT_FOUND', `Logo ${logoId} does not exist, or was replaced`)
   const { content_type: contentType, bytes, sha256 } = logo

@@ -39,9 +39,7 @@ export async function sendFile(
   file: FileBody,
   standing: RevalidateUntilEnd,
 ): Promise<void> {
-  response
-    .set({ ...isolationHeaders, ...sharing(file), etag: file.etag, 'accept-ranges': 'bytes' })
-    .vary('Authorization')
+  response.set({ ...isolationHeaders, ...sharing(file), etag: file.etag, 'accept-ranges': 'bytes' }).vary('Authorization')
   if (matchesEtag(request.headers['if-none-match'], file.etag)) return void response.status(304).end()
   const range = rangeOf(request, response, file)
   const bytes = range ? range.to - range.from + 1 : file.bytes

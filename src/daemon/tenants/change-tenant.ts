@@ -1,13 +1,6 @@
 import type { Plan } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoNow, type PlatformPrincipal, problem, type Random } from '../../core/kit/index.ts'
-import {
-  type FeatureFlags,
-  isByPlanAlone,
-  resumed,
-  type Standing,
-  suspendedBy,
-  type Tenant,
-} from '../../core/tenants/index.ts'
+import { type FeatureFlags, isByPlanAlone, resumed, type Standing, suspendedBy, type Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'

@@ -65,8 +65,7 @@ const aWebp = (form: string, data: readonly number[]) => {
   const body = [...ascii('WEBP'), ...ascii(form), ...little(data.length, 4), ...data]
   return Uint8Array.from([...ascii('RIFF'), ...little(body.length, 4), ...body])
 }
-const lossy = (width: number, height: number) =>
-  aWebp('VP8 ', [0, 0, 0, 0x9d, 0x01, 0x2a, ...little(width, 2), ...little(height, 2), 0, 0])
+const lossy = (width: number, height: number) => aWebp('VP8 ', [0, 0, 0, 0x9d, 0x01, 0x2a, ...little(width, 2), ...little(height, 2), 0, 0])
 const lossless = (width: number, height: number) => aWebp('VP8L', [0x2f, ...little((width - 1) | ((height - 1) << 14), 4), 0])
 const extended = (width: number, height: number) => aWebp('VP8X', [0, 0, 0, 0, ...little(width - 1, 3), ...little(height - 1, 3)])
 
