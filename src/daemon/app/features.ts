@@ -36,6 +36,7 @@ import {
   openExaminer,
   storeFeature,
 } from '../modules/index.ts'
+import { noticesFeature } from '../notices/index.ts'
 import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { peopleFeature } from '../people/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
@@ -79,6 +80,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(schoolFeature, ({ sessions, school }: Deps) => ({ ...sessions, school })),
   withDeps(eventsFeature, ({ events }: Deps) => events),
   withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(withTimeZone(deps)) })),
+  withDeps(noticesFeature, ({ users }: Deps) => users),
   withDeps(flowsFeature, (deps: Deps) => ({ ...withTimeZone(deps), ...flowPorts(withTimeZone(deps)) })),
   withDeps(filesFeature, ({ files }: Deps) => files),
   withDeps(brandingFeature, ({ files }: Deps) => files),

@@ -8,6 +8,7 @@ import { matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, type DbOrTx, enqueueJob, type JobHandler, releaseLease, renewLease, type Tx, whileRenewed } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
+import { sendAsBot } from '../homeserver/index.ts'
 import { type Chat, createRoomWith, findAlias, joinRoom, readRoom, resolveRoom } from '../spaces/index.ts'
 import { roleNamed } from '../tasks/index.ts'
 import { tenantById } from '../tenants/index.ts'
@@ -149,8 +150,22 @@ export const eventRoomJobs = (deps: Deps & Pick<AutomationDeps, 'log'>): Readonl
         if (!ok) deps.log.warn({ tenantId, eventId, chatId }, 'the chat server refuses a member of an event room')
     }
     if (signal?.aborted) throw new Error('stopped before all members joined')
+    if (missing.length > 0) await announceRoom(chat, room, missing)
   },
 })
+
+/** So many names fit into a message, however long they are; a phone without its name notifies without a sound. */
+const maxMentions = 200
+
+/** Phones notify of messages, not of a room that their user was joined to. Those who joined earlier see it too: the event has grown. */
+async function announceRoom(chat: Chat, { eventId, name, topic, roomId, members }: EventRoom, joined: readonly string[]): Promise<void> {
+  await sendAsBot(chat, {
+    roomId: roomId ?? '',
+    body: topic === null ? name : `${name}\n${topic}`,
+    mentions: joined.slice(0, maxMentions),
+    transactionId: `room.${eventId}.${members.length}`,
+  })
+}
 
 /** The users of the tenant among these ids, with their names and whether they are active. */
 const usersAmong = (db: DbOrTx, { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly string[] }>) =>
