@@ -27,7 +27,7 @@ export const brandingOf = ({ tenantName, color, logoId }: StoredBranding): Brand
   logoPath: logoId && logoRoute.replace(':logoId', logoId),
 })
 
-/** What users and operators change; a logo is uploaded. */
+/** A change by users or operators; a logo is uploaded. */
 export const BrandingChange = z
   .strictObject({
     tenantName: z.string().trim().min(1).max(100).optional(),

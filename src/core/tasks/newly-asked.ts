@@ -7,7 +7,7 @@ export type Asked = Readonly<{ userId: string } | { role: string }>
 
 const roleOf = ({ assignedRole }: Assigned): string | null => assignedRole && roleKey(assignedRole)
 
-/** Whom a new or a changed task asks to act who was not asked before; undefined: nobody. An escalation asks again. */
+/** The user or role that a new or changed task asks to act, and did not ask before; undefined: no one. An escalation asks again. */
 export function newlyAsked(before: Assigned | undefined, after: Assigned): Asked | undefined {
   if (!(unfinished as readonly string[]).includes(after.status)) return undefined
   const isAgain = before !== undefined && after.escalationLevel <= before.escalationLevel

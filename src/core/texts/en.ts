@@ -36,6 +36,7 @@ export const en = {
   'maintenance.reverted.what':
     'The update of the chat server of {organisation} is taken back. The chat is unavailable for a short time again.',
   'notice.task': '{organisation}: you have a new task. Open the app to see it.',
+  'notice.checkpoint': '{organisation}: your approval is needed. Open the app to give it.',
 }
 
 export type TextKey = keyof typeof en

@@ -8,7 +8,6 @@ import { matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, type DbOrTx, enqueueJob, type JobHandler, releaseLease, renewLease, type Tx, whileRenewed } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { sendAsBot } from '../homeserver/index.ts'
 import { type Chat, createRoomWith, findAlias, joinRoom, readRoom, resolveRoom } from '../spaces/index.ts'
 import { roleNamed } from '../tasks/index.ts'
 import { tenantById } from '../tenants/index.ts'
@@ -150,21 +149,16 @@ export const eventRoomJobs = (deps: Deps & Pick<AutomationDeps, 'log'>): Readonl
         if (!ok) deps.log.warn({ tenantId, eventId, chatId }, 'the chat server refuses a member of an event room')
     }
     if (signal?.aborted) throw new Error('stopped before all members joined')
-    if (missing.length > 0) await announceRoom(chat, room, missing)
   },
 })
 
-/** So many names fit into a message, however long they are; a phone without its name notifies without a sound. */
+/** This number of names fits into a message, however long they are; the phones of further members notify without a sound. */
 const maxMentions = 200
 
-/** Phones notify of messages, not of a room that their user was joined to. Those who joined earlier see it too: the event has grown. */
-async function announceRoom(chat: Chat, { eventId, name, topic, roomId, members }: EventRoom, joined: readonly string[]): Promise<void> {
-  await sendAsBot(chat, {
-    roomId: roomId ?? '',
-    body: topic === null ? name : `${name}\n${topic}`,
-    mentions: joined.slice(0, maxMentions),
-    transactionId: `room.${eventId}.${members.length}`,
-  })
+/** Chat ids of the active members of an event, for a message that their phones must not be late with. */
+export async function mentionsOf(db: DbOrTx, { tenantId, members }: EventRoom, chatDomain: string): Promise<string[]> {
+  const users = await usersAmong(db, { tenantId, ids: members.slice(0, maxMentions) })
+  return users.filter(({ status }) => status === 'active').map(({ localpart }) => matrixUserIdOf(localpart, chatDomain))
 }
 
 /** The users of the tenant among these ids, with their names and whether they are active. */

@@ -21,7 +21,7 @@ export async function ownBranding(db: DbOrTx, { tenantSlug }: PlatformPrincipal)
 /** A removed logo is shown for so long by those who have it already. */
 const cacheSeconds = 86_400
 
-/** Whoever knows the id may see it: a logo is public, and apps show it before a login. Throws NOT_FOUND, OBJECT_STORE_UNAVAILABLE. */
+/** Every caller who knows the id may see it: a logo is public, and apps show it before a login. Throws NOT_FOUND, OBJECT_STORE_UNAVAILABLE. */
 export async function showLogo(
   { db, objects }: Pick<BrandingDeps, 'db' | 'objects'>,
   { logoId }: Readonly<{ logoId: string }>,

@@ -15,22 +15,28 @@ import { activeUsersWithRole, findUserById } from '../users/index.ts'
 
 export type NoticesDeps = Readonly<{ db: Db; clock: Clock; homeservers: Homeservers }>
 
-const [roleTopic, sendTopic] = ['notices.task-of-role', 'notices.task'] as const
+const [roleTopic, sendTopic] = ['notices.role', 'notices.user'] as const
 
 /** `at`: when it was asked; the same task may ask the same user again later. `by` gets no notice. */
-const OfTask = z.object({ tenantId: z.string(), taskId: z.string(), at: z.string(), by: z.string().nullable() })
-const OfRole = OfTask.extend({ role: z.string() })
-const OfUser = OfTask.extend({ userId: z.string() })
+const Notice = z.object({
+  tenantId: z.string(),
+  kind: z.enum(['task', 'checkpoint']),
+  id: z.string(),
+  at: z.string(),
+  by: z.string().nullable(),
+})
+const OfRole = Notice.extend({ role: z.string() })
+const OfUser = Notice.extend({ userId: z.string() })
 
-const jobOf = (topic: string, payload: z.infer<typeof OfTask>) => ({
+const jobOf = (topic: string, payload: z.infer<typeof Notice>) => ({
   ...{ topic, payload },
-  ...chatQueue({ tenantId: payload.tenantId, what: 'notices', key: payload.taskId }),
+  ...chatQueue({ tenantId: payload.tenantId, what: 'notices', key: payload.id }),
 })
 
-/** The job that notifies the phones of those whom a task asks. It has ids alone. */
-export const taskNoticeJob = (notice: z.infer<typeof OfTask> & Asked) => jobOf('userId' in notice ? sendTopic : roleTopic, notice)
+/** The job that notifies the phones of those whom a task or checkpoint asks. It has ids alone. */
+export const noticeJob = (notice: z.infer<typeof Notice> & Asked) => jobOf('userId' in notice ? sendTopic : roleTopic, notice)
 
-/** What so many can do asks none of them: it would be noise on every phone. */
+/** A task for more holders asks none of them: it would be noise on every phone. */
 const maxHolders = 200
 
 /**
@@ -39,23 +45,23 @@ const maxHolders = 200
  */
 export const noticeJobs = (deps: NoticesDeps): Readonly<Record<string, JobHandler>> => ({
   [roleTopic]: async (payload) => {
-    const { role, ...task } = OfRole.parse(payload)
-    const holders = await activeUsersWithRole(deps.db, { tenantId: task.tenantId, role })
-    const asked = holders.filter((userId) => userId !== task.by)
+    const { role, ...notice } = OfRole.parse(payload)
+    const holders = await activeUsersWithRole(deps.db, { tenantId: notice.tenantId, role })
+    const asked = holders.filter((userId) => userId !== notice.by)
     if (asked.length === 0 || asked.length > maxHolders) return
-    const jobs = asked.map((userId) => jobOf(sendTopic, { ...task, userId } as z.infer<typeof OfUser>))
+    const jobs = asked.map((userId) => jobOf(sendTopic, { ...notice, userId } as z.infer<typeof OfUser>))
     await deps.db.transaction().execute((tx) => executeWrites(tx, [insertJobs(deps.clock, jobs)]))
   },
   [sendTopic]: async (payload) => {
-    const { tenantId, userId, taskId, at } = OfUser.parse(payload)
+    const { tenantId, userId, kind, id, at } = OfUser.parse(payload)
     const [tenant, user] = [await tenantById(deps.db, tenantId), await findUserById(deps.db, userId)]
     if (tenant?.status !== 'active' || user?.status !== 'active' || user.tenantId !== tenantId) return
     const chat = { homeserver: deps.homeservers.of(tenant.id), chatDomain: tenant.chatDomain }
     const chatId = matrixUserIdOf(user.localpart, tenant.chatDomain)
     const roomId = await roomWith(deps, chat, { tenant, userId, chatId })
     if (roomId === undefined) return
-    const body = textIn(textLanguageOf(user.locale), 'notice.task', { organisation: tenant.branding.tenantName })
-    await sendAsBot(chat, { roomId, body, mentions: [chatId], transactionId: `${taskId}.${Date.parse(at)}` })
+    const body = textIn(textLanguageOf(user.locale), `notice.${kind}`, { organisation: tenant.branding.tenantName })
+    await sendAsBot(chat, { roomId, body, mentions: [chatId], transactionId: `${id}.${Date.parse(at)}` })
   },
 })
 

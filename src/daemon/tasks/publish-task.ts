@@ -2,7 +2,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import { audienceOf, audienceOfChange, newlyAsked, roleKey } from '../../core/tasks/index.ts'
 import { insertJobs, type Tx } from '../db/index.ts'
 import { recordEvents } from '../events/index.ts'
-import { taskNoticeJob } from '../notices/index.ts'
+import { noticeJob } from '../notices/index.ts'
 import type { TaskRecord } from './tasks.repo.ts'
 
 /** A new task (without `before`) or a change. `by`: the user, or null for the platform. */
@@ -15,7 +15,7 @@ export async function publishTaskEvents(tx: Tx, clock: Clock, changes: readonly 
   const jobs = changes.flatMap(({ before, after, by }) => {
     const asked = newlyAsked(before, after)
     if (!asked || ('userId' in asked && asked.userId === by)) return []
-    return [taskNoticeJob({ tenantId: after.tenantId, taskId: after.id, at: after.updatedAt, by, ...asked })]
+    return [noticeJob({ tenantId: after.tenantId, kind: 'task', id: after.id, at: after.updatedAt, by, ...asked })]
   })
   const writes = jobs.length === 0 ? [] : [insertJobs(clock, jobs)]
   await recordEvents(tx, clock, { tenantId: first.after.tenantId, events: changes.map(eventOf), writes })

@@ -10,7 +10,12 @@ test.each([
   ['a new task of a user with a role', undefined, { ...task, assigneeId: 'ben', assignedRole: 'TEACHER' }, ben],
   ['a new task of nobody', undefined, task, undefined],
   ['a task that another user gets', { ...task, assigneeId: 'anna' }, { ...task, assigneeId: 'ben' }, ben],
-  ['a task that a user takes from the role', { ...task, assignedRole: 'TEACHER' }, { ...task, assignedRole: 'TEACHER', assigneeId: 'ben' }, ben],
+  [
+    'a task that a user takes from the role',
+    { ...task, assignedRole: 'TEACHER' },
+    { ...task, assignedRole: 'TEACHER', assigneeId: 'ben' },
+    ben,
+  ],
   ['a started task', { ...task, assigneeId: 'ben' }, { ...task, assigneeId: 'ben', status: 'in_progress' }, undefined],
   ['a done task', { ...task, assigneeId: 'anna' }, { ...task, assigneeId: 'ben', status: 'done' }, undefined],
   ['a task of a role that is renamed', { ...task, assignedRole: 'TEACHER' }, { ...task, assignedRole: 'teacher' }, undefined],
