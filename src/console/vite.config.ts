@@ -87,6 +87,7 @@ const school: Page = {
     'sessions',
     'passwords',
     'people',
+    'branding',
     'audit',
     'billing',
     'maintenance',

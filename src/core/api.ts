@@ -7,6 +7,7 @@ import { billingContract, ownBillingContract, vendorMoneyContract } from './bill
 import { boardsContract, bundleContract, operatorBoardsContract, triggersContract } from './boards/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
+import { brandingContract } from './branding/index.ts'
 import { contactsContract } from './contacts/index.ts'
 import type { Contract } from './contract/index.ts'
 import { cronsContract } from './crons/index.ts'
@@ -64,6 +65,7 @@ export const api = {
   limits: limitsContract,
   events: eventsContract,
   bootstrap: bootstrapContract,
+  branding: brandingContract,
   profile: profileContract,
   contacts: contactsContract,
   tasks: tasksContract,

@@ -6,6 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../console/browser.ts'
 import { assertAccessible, assertClean, type ConsolePage, openPage, screenshots } from '../console/support.ts'
+import { aPng } from '../support/images.ts'
 import { aStripeMock, hasStripeMock } from '../support/payments/stripe-mock.ts'
 import { type Simulated, simulatedTenants } from './support/simulated-tenants.ts'
 
@@ -181,6 +182,7 @@ test('in English on a wide window: bills, lists, account and logout', async () =
     await page.getByText('office@linden.example').waitFor()
   }
   for (const [link, heading] of [
+    ['Appearance', 'Appearance'],
     ['People', 'People'],
     ['Record', 'Record'],
     ['Spaces', 'Spaces'],
@@ -274,6 +276,56 @@ test('maintenance of the chat stands above each page, in the language and the ti
     .getByText('The chat is unavailable for about 3 seconds, as measured last time.')
     .waitFor()
   await look(page, 'maintenance-english')
+  assertClean(page)
+})
+
+test('on a phone: a colour with its contrast, and a logo that is set, replaced and removed', async () => {
+  const page = await openPage(browser, phone)
+  await page.goto(`${url}/school/appearance`)
+  await logIn(page, 'ida')
+  await page.getByLabel('Name in den Apps').fill('Lindenschule')
+  await page.getByLabel('Farbe', { exact: true }).fill('#ffee0')
+  await page.getByText('Schreiben Sie # und sechs Ziffern').waitFor()
+  await page.getByLabel('Farbe', { exact: true }).fill('#FFEE00')
+  await page.getByText(/Als Schrift auf Weiß ist sie schlecht zu lesen: Kontrast 1,2 zu 1, nötig sind 4,5\./).waitFor()
+  await page.getByText('Text darauf ist schwarz: Kontrast 17,4 zu 1.').waitFor()
+  await look(page, 'appearance-yellow')
+  await page.getByLabel('Farbe', { exact: true }).fill('#0b5394')
+  await page.getByText('Als Schrift auf Weiß ist sie gut zu lesen: Kontrast 7,8 zu 1.').waitFor()
+  await page.getByRole('button', { name: 'Speichern' }).click()
+  await page.getByText('Gespeichert. Apps zeigen es').waitFor()
+  await page.getByRole('banner').getByRole('link', { name: 'Lindenschule' }).waitFor()
+
+  const choose = (name: string, mimeType: string, buffer: Buffer) => page.getByLabel('Bilddatei').setInputFiles({ name, mimeType, buffer })
+  await choose('logo.png', 'image/png', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'))
+  await page.getByText('Die Datei ist kein Bild in PNG, JPEG oder WebP.').waitFor()
+  await choose('logo.png', 'image/png', aPng(8, 40))
+  await page.getByText('Das Bild hat 8 × 40 Pixel; jede Seite muss 16 bis 2048 haben.').waitFor()
+  for (const [width, height] of [
+    [300, 120],
+    [64, 64],
+  ] as const) {
+    await choose('logo.png', 'image/png', aPng(width, height))
+    await page.getByRole('button', { name: 'Logo hochladen' }).click()
+    await page.getByText(`${width} × ${height} Pixel`).waitFor()
+    await page.getByRole('img', { name: 'Logo von Lindenschule' }).waitFor()
+    const drawn = () => page.evaluate("document.querySelector('.brand-logo')?.naturalWidth")
+    await expect.poll(drawn, { timeout: 20_000 }).toBe(width)
+  }
+  await look(page, 'appearance')
+  const { branding } = (await (await all.user('linden', 'mara')).ask<{ branding: { logoPath: string } }>('GET', '/bootstrap')).body
+  expect(branding).toMatchObject({ tenantName: 'Lindenschule', color: '#0b5394', textColor: '#ffffff' })
+  expect((await fetch(url + branding.logoPath)).headers.get('content-type')).toBe('image/png')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await look(page, 'appearance-full-wide')
+  await page.getByRole('link', { name: 'Protokoll' }).click()
+  await page.getByText('Aussehen: Name: Lindenschule, Farbe: #0b5394').waitFor()
+  await page.getByRole('link', { name: 'Aussehen' }).click()
+  await page.getByRole('button', { name: 'Logo entfernen…' }).click()
+  await look(page, 'appearance-remove-wide')
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Logo entfernen' }).click()
+  await page.getByText('Noch kein Logo').waitFor()
+  expect((await fetch(url + branding.logoPath)).status).toBe(404)
   assertClean(page)
 })
 

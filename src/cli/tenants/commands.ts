@@ -37,15 +37,16 @@ export const update = command('update <slug>', 'Update fields of a tenant', {
     schoolId: text('--school-id <id>', 'external id of the school'),
     orgId: text('--org-id <id>', 'external id of the organisation'),
     brand: text('--brand <name>', 'name shown in clients'),
+    color: text('--color <#rrggbb>', 'colour shown in clients (none removes it)'),
     flags: many('--flag <name=on>', 'feature flag: newChat=on, newChat=off or newChat=clear'),
     paymentCustomer: text('--payment-customer <id>', 'customer id at the payment provider (none removes it)'),
     billingEmail: text('--billing-email <address>', 'address for bills (none removes it)'),
   },
-  run: ({ api }, { slug, brand, flags, paymentCustomer, billingEmail, ...input }) => {
+  run: ({ api }, { slug, brand, color, flags, paymentCustomer, billingEmail, ...input }) => {
     const known = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
     const body = {
       ...known,
-      ...(brand === undefined ? {} : { branding: { tenantName: brand } }),
+      ...(brand === undefined && color === undefined ? {} : { branding: brandingBody(brand, color) }),
       ...(flags.length === 0 ? {} : { featureFlags: Object.fromEntries(flags.map(readFlag)) }),
       ...(billingEmail === undefined ? {} : { billingEmail: billingEmail === 'none' ? null : billingEmail }),
       ...(paymentCustomer === undefined ? {} : { paymentCustomerId: paymentCustomer === 'none' ? null : paymentCustomer }),
@@ -59,6 +60,11 @@ export const update = command('update <slug>', 'Update fields of a tenant', {
   },
   view: tenantView,
   examples: ['update anna-schule --plan pro', 'update anna-schule --flag newChat=on,oldChat=clear'],
+})
+
+const brandingBody = (tenantName?: string, color?: string) => ({
+  ...(tenantName === undefined ? {} : { tenantName }),
+  ...(color === undefined ? {} : { color: color === 'none' ? null : color }),
 })
 
 const flagValues: Readonly<Record<string, boolean | null>> = { on: true, off: false, clear: null }

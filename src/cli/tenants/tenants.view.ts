@@ -34,6 +34,8 @@ export const tenantView = (tenant: Tenant, style: Style): string =>
     ['chat domain', clean(tenant.chatDomain)],
     ['homeserver', homeserverWords(tenant)],
     ['display name', clean(tenant.branding.tenantName)],
+    ['colour', tenant.branding.color],
+    ['logo', tenant.branding.logoPath],
     ['flags', flagWords(tenant)],
     ['school', clean(tenant.schoolId)],
     ['organisation', clean(tenant.orgId)],

@@ -30,6 +30,7 @@ export const pages: readonly SchoolPage[] = [
     nav: ({ modules }) => modules.title,
     needs: ['manageModules', 'manageMarketplace'],
   },
+  { path: '/appearance', load: () => import('./appearance-page.tsx'), nav: ({ appearance }) => appearance, needs: ['manageUsers'] },
   { path: '/account', load: () => import('./account-page.tsx'), nav: ({ account }) => account.title },
 ]
 

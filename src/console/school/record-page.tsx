@@ -96,8 +96,11 @@ function Details({ details }: Readonly<{ details: RecordEntry['details'] }>) {
     if (value === true || value === false) return value ? words.yes : words.no
     if (isTime(value)) return moment(value)
     if (Array.isArray(value)) return titles(value.map(String))
-    return typeof value === 'object' ? JSON.stringify(value) : (words.values[String(value)] ?? String(value))
+    if (value === null) return '–'
+    if (typeof value === 'object') return textsOf(Object.entries(value)).join(', ')
+    return words.values[String(value)] ?? String(value)
   }
+  const textsOf = (some: readonly [string, unknown][]) => some.map(([field, value]) => `${words.fields[field] ?? field}: ${textOf(value)}`)
   const shown = Object.entries(details).filter(([, value]) => value !== null && value !== '')
-  return <>{shown.map(([field, value]) => `${words.fields[field] ?? field}: ${textOf(value)}`).join('; ')}</>
+  return <>{textsOf(shown).join('; ')}</>
 }

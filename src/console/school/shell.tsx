@@ -58,7 +58,7 @@ const MaintenanceNotice = lazy(async () => ({ default: (await import('./maintena
 
 function Frame() {
   const words = useWords()
-  const { tenant, capabilities } = useSession()
+  const { branding, capabilities } = useSession()
   const { data: notice } = useQuery(maintenanceQuery)
   const { pathname } = useLocation()
   const here = below(pathname)
@@ -73,9 +73,10 @@ function Frame() {
       <a className="skip" href="#main">
         {words.skip}
       </a>
-      <header className="school-head">
+      <header className="school-head" style={branding.color ? { borderTop: `4px solid ${branding.color}` } : {}}>
         <Link to="/" className="school-name">
-          {tenant.name}
+          {branding.logoPath && <img src={branding.logoPath} alt="" className="school-logo" />}
+          {branding.tenantName}
         </Link>
         <nav aria-label={words.menu} className="school-nav">
           {pages

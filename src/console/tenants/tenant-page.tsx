@@ -89,10 +89,19 @@ function statusWords({ status, suspendedReason, resumedUntil }: TenantInFull): s
   return [status, suspendedReason].filter(Boolean).join(': ')
 }
 
+const Swatch = ({ color }: Readonly<{ color: string }>) => (
+  <>
+    <span className="swatch" style={{ background: color }} /> {color}
+  </>
+)
+
 const tenantFacts = (tenant: TenantInFull): readonly Fact[] => [
   ['Suspension', tenant.suspendedCause && words.causes[tenant.suspendedCause]],
   ['Lifted by', tenant.suspendedCause && liftOf(tenant)],
   ['Name', tenant.name],
+  ['Name in apps', tenant.branding.tenantName === tenant.name ? null : tenant.branding.tenantName],
+  ['Colour', tenant.branding.color && <Swatch key="colour" color={tenant.branding.color} />],
+  ['Logo', tenant.branding.logoPath && <img key="logo" className="tenant-logo" src={tenant.branding.logoPath} alt={words.logo} />],
   ['Plan', `${tenant.plan} (tier ${tenant.tier})`],
   ['Chat domain', tenant.chatDomain],
   [

@@ -26,6 +26,7 @@ export const words = {
   untilOptional: 'Until the end of (UTC; empty: for good)',
   activeUntil: (day: string, reason: string) => `active until ${day}, then suspended again: ${reason}`,
   causes: { operator: 'by an operator', plan_ended: 'the subscription of its plan ended' } satisfies Record<SuspensionCause, string>,
+  logo: 'Logo',
   disable: 'Disable',
   disableTitle: (user: string) => `Disable ${user}?`,
   disableConsequence: 'Ends all sessions within a second and locks the chat account. Messages and files stay; enabling reverses it.',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Branding } from '../branding/index.ts'
 import { Capability, type Contract, endpoint, platform, Timestamp } from '../contract/index.ts'
 import { PlannedMaintenance } from '../maintenance/index.ts'
 import { Profile } from '../profile/index.ts'
@@ -24,7 +25,7 @@ export const Bootstrap = z.object({
   context: z.object({ schoolId: z.string(), orgId: z.string(), roles: z.array(z.string()) }),
   modules: z.array(BootstrapModule),
   featureFlags: z.record(z.string(), z.boolean()),
-  branding: z.object({ tenantName: z.string() }),
+  branding: Branding,
   apiVersion: z.literal('v1'),
   spaces: z.array(BootstrapSpace).meta({ description: 'Spaces you are a member of' }),
   tasks: z

@@ -33,7 +33,7 @@ export const unreachableDelayMs = (failures: number, queue: string): number => {
 /** From 0 to below 1, the same for the same name. */
 const jitter = (name: string): number => Number.parseInt(sha256Hex(name).slice(0, 4), 16) / 65_536
 
-type ChatJob = Readonly<{ tenantId: string; what: 'locks' | 'names' | 'users' | 'spaces' | 'messages' | 'events'; key: string }>
+type ChatJob = Readonly<{ tenantId: string; what: 'locks' | 'names' | 'users' | 'spaces' | 'messages' | 'events' | 'notices'; key: string }>
 
 /** One queue per tenant and kind of call, so that a lock never waits for a large space. */
 export const chatQueue = ({ tenantId, what, key }: ChatJob) => ({ pool: 'chat', queue: `chat:${tenantId}:${what}`, key }) as const

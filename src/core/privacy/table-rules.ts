@@ -50,6 +50,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   password_links: { tenant: ofTenant, export: ['id'], users: { user_id: 'row' }, person: { by: ['user_id'] } },
   support_access: { tenant: ofTenant, export: ['tenant_id'], users: { granted_by: 'replace' }, person: { by: ['granted_by'] } },
   maintenance_notices: { tenant: ofTenant, export: ['id'] },
+  logos: { tenant: ofTenant, export: ['id'] },
   // spaces, files, tasks
   spaces: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' }, person: { by: ['created_by'] } },
   space_members: { tenant: ofTenant, export: ['space_id', 'user_id'], users: { user_id: 'feature' }, person: { by: ['user_id'] } },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Branding } from '../branding/index.ts'
 import { Capability, type Contract, empty, endpoint, open, platformSetup } from '../contract/index.ts'
 import { sessionsContract } from '../sessions/index.ts'
 import { RoleName } from '../users/index.ts'
@@ -7,6 +8,7 @@ const base = '/api/auth/v1/school'
 
 const SchoolSession = z.object({
   tenant: z.object({ slug: z.string(), name: z.string() }),
+  branding: Branding,
   user: z.object({
     userId: z.string(),
     username: z.string(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ChatDomain, Plan, Slug, Tier } from '../boxes/index.ts'
+import { Branding, BrandingChange } from '../branding/index.ts'
 import { admin, type Contract, Email, endpoint, pagingBy, TimeInput, Timestamp } from '../contract/index.ts'
 import { FileUsage } from '../files/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
@@ -11,10 +12,6 @@ export type TenantStatus = z.infer<typeof TenantStatus>
 /** Why a tenant is suspended: an operator did it, or the subscription of its plan ended at the payment provider. */
 export const SuspensionCause = z.enum(['operator', 'plan_ended'])
 export type SuspensionCause = z.infer<typeof SuspensionCause>
-
-/** The tenant's appearance in clients (spec 2.6). */
-export const Branding = z.strictObject({ tenantName: z.string().trim().min(1).max(100) })
-export type Branding = z.infer<typeof Branding>
 
 const FlagName = z.string().regex(/^[a-z][A-Za-z0-9._-]{0,79}$/, 'must be a name such as newChat, starting with a lower-case letter')
 /** Flags by name; a missing flag is off. */
@@ -77,7 +74,7 @@ const ChangeTenantBody = z
     plan: Plan.optional(),
     schoolId: OuterId.optional(),
     orgId: OuterId.optional(),
-    branding: Branding.optional(),
+    branding: BrandingChange.optional(),
     featureFlags: z.record(FlagName, z.boolean().nullable()).optional().meta({ description: flags }),
     paymentCustomerId: OuterId.nullable().optional(),
     billingEmail: Email.nullable().optional(),

@@ -1,7 +1,7 @@
 // Tenants: the organisations that the platform serves, with their plan, branding, feature flags and maintenance window.
 // Decides which fields and changes are valid. The plan of a tenant sets its tier.
 // Knows no box: boxes refer to their tenant.
-export { Branding, FeatureFlags, SuspensionCause, Tenant, type TenantInFull, TenantStatus, tenantsContract } from './contract.ts'
+export { FeatureFlags, SuspensionCause, Tenant, type TenantInFull, TenantStatus, tenantsContract } from './contract.ts'
 export {
   active,
   afterPlanBegun,

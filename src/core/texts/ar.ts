@@ -35,4 +35,6 @@ export const ar: Texts = {
   'maintenance.cancelled.what': 'لن يجري التحديث المعلن لخادم محادثة {organisation}.',
   'maintenance.reverted.subject': 'تعود محادثة {organisation} إلى إصدارها السابق',
   'maintenance.reverted.what': 'يُتراجع عن تحديث خادم محادثة {organisation}. لن تكون المحادثة متاحة لوقت قصير مرة أخرى.',
+  'notice.task': '{organisation}: لديك مهمة جديدة. افتح التطبيق لرؤيتها.',
+  'notice.checkpoint': '{organisation}: مطلوب موافقتك. افتح التطبيق لإعطائها.',
 }

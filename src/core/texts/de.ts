@@ -36,4 +36,6 @@ export const de: Texts = {
   'maintenance.reverted.subject': 'Der Chat von {organisation} kehrt zur vorigen Version zurück',
   'maintenance.reverted.what':
     'die Aktualisierung des Chat-Servers von {organisation} wird zurückgenommen. Der Chat ist dafür noch einmal kurz nicht erreichbar.',
+  'notice.task': '{organisation}: Sie haben eine neue Aufgabe. Öffnen Sie die App, um sie zu sehen.',
+  'notice.checkpoint': '{organisation}: Ihre Freigabe wird gebraucht. Öffnen Sie die App, um sie zu geben.',
 }

@@ -35,6 +35,8 @@ export const en = {
   'maintenance.reverted.subject': 'The chat of {organisation} returns to its former version',
   'maintenance.reverted.what':
     'The update of the chat server of {organisation} is taken back. The chat is unavailable for a short time again.',
+  'notice.task': '{organisation}: you have a new task. Open the app to see it.',
+  'notice.checkpoint': '{organisation}: your approval is needed. Open the app to give it.',
 }
 
 export type TextKey = keyof typeof en

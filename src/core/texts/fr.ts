@@ -36,4 +36,6 @@ export const fr: Texts = {
   'maintenance.reverted.subject': 'La messagerie de {organisation} revient à sa version précédente',
   'maintenance.reverted.what':
     'La mise à jour du serveur de messagerie de {organisation} est annulée. La messagerie sera encore une fois indisponible un court instant.',
+  'notice.task': '{organisation} : vous avez une nouvelle tâche. Ouvrez l’application pour la voir.',
+  'notice.checkpoint': '{organisation} : votre accord est demandé. Ouvrez l’application pour le donner.',
 }

@@ -35,4 +35,6 @@ export const tr: Texts = {
   'maintenance.cancelled.what': '{organisation} sohbet sunucusunun duyurulan güncellemesi yapılmayacak.',
   'maintenance.reverted.subject': '{organisation} sohbeti önceki sürümüne dönüyor',
   'maintenance.reverted.what': '{organisation} sohbet sunucusunun güncellemesi geri alınıyor. Sohbete kısa bir süre daha ulaşılamayacak.',
+  'notice.task': '{organisation}: yeni bir göreviniz var. Görmek için uygulamayı açın.',
+  'notice.checkpoint': '{organisation}: onayınız gerekiyor. Vermek için uygulamayı açın.',
 }

@@ -6,6 +6,7 @@ import { authFeature } from '../auth/index.ts'
 import { automationFeature } from '../automation/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
+import { brandingFeature } from '../branding/index.ts'
 import { contactsFeature } from '../contacts/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { eventsFeature } from '../events/index.ts'
@@ -35,6 +36,7 @@ import {
   openExaminer,
   storeFeature,
 } from '../modules/index.ts'
+import { noticesFeature } from '../notices/index.ts'
 import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { peopleFeature } from '../people/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
@@ -78,8 +80,10 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(schoolFeature, ({ sessions, school }: Deps) => ({ ...sessions, school })),
   withDeps(eventsFeature, ({ events }: Deps) => events),
   withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(withTimeZone(deps)) })),
+  withDeps(noticesFeature, ({ users }: Deps) => users),
   withDeps(flowsFeature, (deps: Deps) => ({ ...withTimeZone(deps), ...flowPorts(withTimeZone(deps)) })),
   withDeps(filesFeature, ({ files }: Deps) => files),
+  withDeps(brandingFeature, ({ files }: Deps) => files),
   withDeps(storeFeature, ({ clock, files, keyring, config }: Deps) => ({
     ...{ ...files, keyring, baseUrl: config.baseUrl, dataDir: config.dataDir },
     ...{ mailer: makeMailer(clock, config), registration: config.store.registration },

@@ -152,6 +152,15 @@ export const eventRoomJobs = (deps: Deps & Pick<AutomationDeps, 'log'>): Readonl
   },
 })
 
+/** This number of names fits into a message, however long they are; the phones of further members notify without a sound. */
+const maxMentions = 200
+
+/** Chat ids of the active members of an event, for a message that their phones must not be late with. */
+export async function mentionsOf(db: DbOrTx, { tenantId, members }: EventRoom, chatDomain: string): Promise<string[]> {
+  const users = await usersAmong(db, { tenantId, ids: members.slice(0, maxMentions) })
+  return users.filter(({ status }) => status === 'active').map(({ localpart }) => matrixUserIdOf(localpart, chatDomain))
+}
+
 /** The users of the tenant among these ids, with their names and whether they are active. */
 const usersAmong = (db: DbOrTx, { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly string[] }>) =>
   ids.length === 0

@@ -6,7 +6,7 @@ import { recordEvent } from '../events/index.ts'
 import { sendAsBot } from '../homeserver/index.ts'
 import { spaceOfRoom, spaceRoomsAfter } from '../spaces/index.ts'
 import type { AutomationDeps } from './deps.ts'
-import { chatOf, membersOfEvent } from './event-rooms.ts'
+import { chatOf, membersOfEvent, mentionsOf } from './event-rooms.ts'
 import { type EventRoom, eventOfRoom, eventRoom, eventRoomsAfter } from './rooms.repo.ts'
 
 type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'homeservers'>
@@ -16,7 +16,8 @@ type Text = Readonly<{ body: string; html?: string | undefined; transactionId: s
 export async function notifyEventRoom(deps: Deps, actor: AutomationActor, { eventId, ...text }: Text & Readonly<{ eventId: string }>) {
   const room = await eventRoom(deps.db, { tenantId: actor.tenantId, eventId })
   if (!room?.roomId) throw problem('NO_ROOM', `Event ${eventId} has no chat room in this tenant. fix: call create-room first`)
-  const sent = { eventId: await sendAsBot(chatOf(deps, actor), { roomId: room.roomId, ...text }), roomId: room.roomId }
+  const mentions = await mentionsOf(deps.db, room, actor.chatDomain)
+  const sent = { eventId: await sendAsBot(chatOf(deps, actor), { roomId: room.roomId, mentions, ...text }), roomId: room.roomId }
   await publishNotice(deps, actor, { roomId: room.roomId, event: room })
   return sent
 }

@@ -1,4 +1,5 @@
 import type { Bootstrap, BootstrapModule, DocumentSources } from '../../core/bootstrap/index.ts'
+import { brandingOf } from '../../core/branding/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { PlannedMaintenance } from '../../core/maintenance/index.ts'
 import { withModuleFlags } from '../../core/modules/index.ts'
@@ -63,7 +64,7 @@ export const buildDocument = (deps: BootstrapDeps, caller: Caller): Promise<Buil
 const known = ({ chatDomain, schoolId, orgId, branding }: TenantRecord, user: UserRecord) => ({
   user: { matrixUserId: matrixUserIdOf(user.localpart, chatDomain) },
   context: { schoolId, orgId, roles: [...user.roles] },
-  branding: { tenantName: branding.tenantName },
+  branding: brandingOf(branding),
   apiVersion: 'v1' as const,
   profile: { displayName: user.displayName, avatarUrl: user.avatarUrl, locale: user.locale },
 })

@@ -10,6 +10,8 @@ type BotMessage = Readonly<{
   roomId: string
   body: string
   html?: string | undefined
+  /** Chat ids of those whose phones shall notify with a sound. */
+  mentions?: readonly string[] | undefined
   /** The same id within a day sends nothing and returns the same event id, also over a restart of the chat server. */
   transactionId: string
 }>
@@ -33,10 +35,11 @@ const enc = encodeURIComponent
 /** Chat servers accept events of 65,536 bytes, with their signatures and references beside this content. */
 const maxContentBytes = 60_000
 
-const contentOf = ({ body, html }: BotMessage) => ({
+const contentOf = ({ body, html, mentions = [] }: BotMessage) => ({
   msgtype: 'm.text',
   body,
   ...(html === undefined ? {} : { format: 'org.matrix.custom.html', formatted_body: html }),
+  ...(mentions.length === 0 ? {} : { 'm.mentions': { user_ids: [...mentions] } }),
 })
 
 function assertFits(message: BotMessage): void {

@@ -14,6 +14,8 @@ export type FileBody = Readonly<{
   bytes: number
   /** A strong tag: the same tag means the same bytes. */
   etag: string
+  /** Set for a public file: everyone may see it, and keep it for so long without asking again. */
+  cacheSeconds?: number
   open(range?: ByteRange): Promise<AsyncIterable<Uint8Array>>
   /** Returns a check that rejects once the caller may not read the file any more. The signal aborts at the end of the download. */
   accessCheck?(over: AbortSignal): () => Promise<unknown>
@@ -37,9 +39,7 @@ export async function sendFile(
   file: FileBody,
   standing: RevalidateUntilEnd,
 ): Promise<void> {
-  response
-    .set({ ...isolationHeaders, etag: file.etag, 'cache-control': 'private, no-cache', 'accept-ranges': 'bytes' })
-    .vary('Authorization')
+  response.set({ ...isolationHeaders, ...sharing(file), etag: file.etag, 'accept-ranges': 'bytes' }).vary('Authorization')
   if (matchesEtag(request.headers['if-none-match'], file.etag)) return void response.status(304).end()
   const range = rangeOf(request, response, file)
   const bytes = range ? range.to - range.from + 1 : file.bytes
@@ -56,6 +56,12 @@ export async function sendFile(
   void standing({ signal: over.signal, end: () => response.destroy(), sent: passing.sent })
   await streamTo(response, content, passing.pass).finally(() => over.abort())
 }
+
+/** A public file may be an image in pages of other origins, such as apps of the tenant. */
+const sharing = ({ cacheSeconds }: FileBody): Record<string, string> =>
+  cacheSeconds === undefined
+    ? { 'cache-control': 'private, no-cache' }
+    : { 'cache-control': `public, max-age=${cacheSeconds}`, 'cross-origin-resource-policy': 'cross-origin' }
 
 /** Passes exactly this number of bytes on. Fails before more, and at the end of less. */
 function exactly(bytes: number) {

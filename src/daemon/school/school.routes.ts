@@ -1,3 +1,4 @@
+import { brandingOf } from '../../core/branding/index.ts'
 import { backgroundHeader } from '../../core/admin/index.ts'
 import type { PlatformPrincipal } from '../../core/kit/index.ts'
 import { type SchoolSession, schoolContract, schoolHeader, schoolIdleMs } from '../../core/school/index.ts'
@@ -47,12 +48,13 @@ type Deps = Pick<SchoolDeps, 'db' | 'roles'>
 
 /** The user of the page, and which roles it gives out. */
 async function showSession({ db, roles: book }: Deps, actor: PlatformPrincipal): Promise<SchoolSession> {
-  const { slug, name } = await existingTenant(db, actor.tenantSlug)
+  const { slug, name, branding } = await existingTenant(db, actor.tenantSlug)
   const user = await findUserById(db, actor.userId)
   if (!user) throw new Error(`session of ${actor.userId}, who does not exist`)
   const beyond = rolesBeyond(book, actor.capabilities, Object.keys(book.roles))
   return {
     tenant: { slug, name },
+    branding: brandingOf(branding),
     user: {
       ...{ userId: user.id, username: user.localpart, displayName: user.displayName, locale: user.locale },
       roles: [...user.roles],

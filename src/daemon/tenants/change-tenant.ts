@@ -1,14 +1,6 @@
 import type { Plan } from '../../core/boxes/index.ts'
-import { type Actor, type Clock, isoNow, problem, type Random } from '../../core/kit/index.ts'
-import {
-  type Branding,
-  type FeatureFlags,
-  isByPlanAlone,
-  resumed,
-  type Standing,
-  suspendedBy,
-  type Tenant,
-} from '../../core/tenants/index.ts'
+import { type Actor, type Clock, isoNow, type PlatformPrincipal, problem, type Random } from '../../core/kit/index.ts'
+import { type FeatureFlags, isByPlanAlone, resumed, type Standing, suspendedBy, type Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -17,7 +9,7 @@ import { type Db, enqueueJob, isUniqueViolation, type Tx } from '../db/index.ts'
 import { recordEvent, recordInternalEvent } from '../events/index.ts'
 import { assertNotDeleting } from './delete-tenant.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
-import { lockTenant, setStatus, type TenantRecord, updateDetails, updateWindow } from './tenants.repo.ts'
+import { lockTenant, type StoredBrandingChange, setStatus, type TenantRecord, updateDetails, updateWindow } from './tenants.repo.ts'
 
 export type TenantsDeps = Readonly<{ db: Db; clock: Clock; random: Random; windows: WindowRules }>
 
@@ -26,7 +18,7 @@ type Details = Readonly<{
   plan?: Plan | undefined
   schoolId?: string | undefined
   orgId?: string | undefined
-  branding?: Branding | undefined
+  branding?: StoredBrandingChange | undefined
   /** Null removes a flag. */
   featureFlags?: Readonly<Record<string, boolean | null>> | undefined
   paymentCustomerId?: string | null | undefined
@@ -154,6 +146,16 @@ export const setPlanIn = (
   actor: Actor,
   { tenant, plan }: Readonly<{ tenant: TenantRecord; plan: Plan }>,
 ): Promise<void> => changeDetails({ clock }, tx, { actor, tenant, known: { plan } })
+
+/** Changes name, colour or logo of the caller's tenant in the transaction of the cause. Throws CONFLICT while it is deleted. */
+export async function setBrandingIn(
+  { tx, clock }: Readonly<{ tx: Tx; clock: Clock }>,
+  actor: PlatformPrincipal,
+  branding: StoredBrandingChange,
+): Promise<void> {
+  const tenant = await lockAndReadTenant(tx, actor.tenantSlug)
+  await changeDetails({ clock }, tx, { actor, tenant, known: { branding } })
+}
 
 const standingOf = ({ status, suspendedReason, suspendedCause, resumedUntil }: Standing): string =>
   JSON.stringify([status, suspendedReason, suspendedCause, resumedUntil])

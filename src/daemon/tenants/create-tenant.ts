@@ -43,7 +43,7 @@ export async function createTenant({ clock, random }: Deps, tx: Tx, input: NewTe
     resumedUntil: null,
     schoolId: schoolId ?? id,
     orgId: orgId ?? id,
-    branding: { tenantName: name },
+    branding: { tenantName: name, color: null, logoId: null },
     featureFlags: {},
     paymentCustomerId: null,
     billingEmail: null,

@@ -9,7 +9,7 @@ import { registerTenant } from './create-tenant.ts'
 import { endResumedTime } from './resumed-time.ts'
 import { type FileUsageOf, listTenants, showTenant } from './show-tenants.ts'
 
-export { billingAddressTopic, changeTenant, resumedTimeTopic, setPlanIn, setTenantStatusIn } from './change-tenant.ts'
+export { billingAddressTopic, changeTenant, resumedTimeTopic, setBrandingIn, setPlanIn, setTenantStatusIn } from './change-tenant.ts'
 export { createTenant, deleteTenant } from './create-tenant.ts'
 export { assertNotDeleting, startTenantDeletion } from './delete-tenant.ts'
 export { endResumedTime } from './resumed-time.ts'

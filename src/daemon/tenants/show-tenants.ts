@@ -1,4 +1,5 @@
 import type { Plan } from '../../core/boxes/index.ts'
+import { brandingOf } from '../../core/branding/index.ts'
 import { pageOf } from '../../core/contract/index.ts'
 import type { FileUsage } from '../../core/files/index.ts'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
@@ -24,7 +25,10 @@ async function tenantViews({ clock, windows }: Deps, db: DbOrTx, tenants: readon
   )
   return tenants.map((tenant) => {
     const inForce = windowInForce(windows, tenant.tier, tenant)
-    return { ...tenant, homeserver: homeservers.get(tenant.id) ?? null, window: inForce && windowAt(inForce, isoNow(clock)) }
+    return {
+      ...{ ...tenant, branding: brandingOf(tenant.branding), homeserver: homeservers.get(tenant.id) ?? null },
+      window: inForce && windowAt(inForce, isoNow(clock)),
+    }
   })
 }
 

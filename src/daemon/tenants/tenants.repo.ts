@@ -1,4 +1,5 @@
 import { type Plan, tierOf } from '../../core/boxes/index.ts'
+import type { BrandingChange, StoredBranding } from '../../core/branding/index.ts'
 import type { TenantId } from '../../core/kit/index.ts'
 import type { Standing, Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow } from '../../core/windows/index.ts'
@@ -6,7 +7,7 @@ import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import type { TenantRow } from './tenants.tables.ts'
 
 /** A row of `tenants`. */
-export type TenantRecord = Omit<Tenant, 'window' | 'homeserver'> & Readonly<{ id: TenantId }>
+export type TenantRecord = Omit<Tenant, 'window' | 'homeserver' | 'branding'> & Readonly<{ id: TenantId; branding: StoredBranding }>
 
 const toTenant = (row: TenantRow): TenantRecord => ({
   id: row.id as TenantId,
@@ -21,7 +22,10 @@ const toTenant = (row: TenantRow): TenantRecord => ({
   resumedUntil: row.resumed_until,
   schoolId: row.school_id ?? row.id,
   orgId: row.org_id ?? row.id,
-  branding: row.branding === null ? { tenantName: row.name } : JSON.parse(row.branding),
+  branding: {
+    tenantName: row.branding === null ? row.name : JSON.parse(row.branding).tenantName,
+    ...{ color: row.brand_color, logoId: row.logo_id },
+  },
   featureFlags: JSON.parse(row.feature_flags),
   paymentCustomerId: row.payment_customer_id,
   billingEmail: row.billing_email,
@@ -77,10 +81,11 @@ export async function insertTenant(tx: Tx, tenant: TenantRecord): Promise<void> 
     .execute()
 }
 
-type Details = Pick<
-  TenantRecord,
-  'name' | 'plan' | 'schoolId' | 'orgId' | 'branding' | 'featureFlags' | 'paymentCustomerId' | 'billingEmail'
->
+type Details = Pick<TenantRecord, 'name' | 'plan' | 'schoolId' | 'orgId' | 'featureFlags' | 'paymentCustomerId' | 'billingEmail'> &
+  Readonly<{ branding: StoredBrandingChange }>
+
+/** Null removes the logo. */
+export type StoredBrandingChange = BrandingChange & Readonly<{ logoId?: string | null | undefined }>
 
 /** Changes the named details; the others are unchanged. */
 export async function updateDetails(
@@ -97,7 +102,7 @@ export async function updateDetails(
       ...(plan === undefined ? {} : { plan }),
       ...(schoolId === undefined ? {} : { school_id: schoolId }),
       ...(orgId === undefined ? {} : { org_id: orgId }),
-      ...(branding === undefined ? {} : { branding: JSON.stringify(branding) }),
+      ...(branding === undefined ? {} : brandingColumns(branding)),
       ...(featureFlags === undefined ? {} : { feature_flags: JSON.stringify(featureFlags) }),
       ...(paymentCustomerId === undefined ? {} : { payment_customer_id: paymentCustomerId }),
       ...(billingEmail === undefined ? {} : { billing_email: billingEmail }),
@@ -105,6 +110,12 @@ export async function updateDetails(
     .where('id', '=', id)
     .execute()
 }
+
+const brandingColumns = ({ tenantName, color, logoId }: StoredBrandingChange) => ({
+  ...(tenantName === undefined ? {} : { branding: JSON.stringify({ tenantName }) }),
+  ...(color === undefined ? {} : { brand_color: color }),
+  ...(logoId === undefined ? {} : { logo_id: logoId }),
+})
 
 export async function setStatus(tx: Tx, id: TenantId, { updatedAt, ...to }: Standing & Readonly<{ updatedAt: string }>): Promise<void> {
   const { status, suspendedReason: suspended_reason, suspendedCause: suspended_cause, resumedUntil: resumed_until } = to

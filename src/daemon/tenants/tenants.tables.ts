@@ -22,6 +22,10 @@ type TenantTable = {
   org_id: Generated<string | null>
   /** JSON; null: the tenant's name. */
   branding: Generated<string | null>
+  /** `#rrggbb`. */
+  brand_color: Generated<string | null>
+  /** The id of a ready logo. */
+  logo_id: Generated<string | null>
   /** JSON object of flags by name. */
   feature_flags: Generated<string>
   payment_customer_id: Generated<string | null>

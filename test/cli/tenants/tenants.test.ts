@@ -29,7 +29,7 @@ const aTenant = (given: Partial<Tenant> = {}): Tenant => ({
   resumedUntil: null,
   schoolId: 'ten_1',
   orgId: 'ten_1',
-  branding: { tenantName: 'Anna-Schule' },
+  branding: { tenantName: 'Anna-Schule', color: '#0b5394', textColor: '#ffffff', logoPath: '/api/public/logos/logo_1' },
   featureFlags: {},
   paymentCustomerId: null,
   billingEmail: null,
@@ -73,6 +73,7 @@ test("show prints the opening in the tenant's time zone and in UTC", async () =>
   expect(await shown(aTenant())).toContain('open until Mon 2026-01-05 05:00 Europe/Berlin (2026-01-05 04:00 UTC)')
   expect(await shown(aTenant({ window: closed }))).toContain('opens Tue 2026-01-06 02:00 Europe/Berlin (2026-01-06 01:00 UTC)')
   expect(await shown(aTenant({ window: null, timeZone: null }))).toMatch(/window +any time/)
+  expect(await shown(aTenant())).toMatch(/colour +#0b5394\nlogo +\/api\/public\/logos\/logo_1/)
 })
 
 test('show prints the file storage, the quota and the largest spaces', async () => {
@@ -166,11 +167,11 @@ describe('tenant fields', () => {
       },
     )
     expect(created.asked[0]?.body).toEqual({ slug: 'anna-schule', name: 'Anna', plan: 'light', chatDomain: 'chat.anna.example' })
-    const options = ['--plan', 'pro', '--brand', 'Anna!', '--flag', 'a=on,b=off', '--flag', 'c=clear', '--payment-customer', 'none']
+    const options = ['--plan', 'pro', '--brand', 'Anna!', '--color', 'none', '--flag', 'a=on,b=off', '--flag', 'c=clear', '--payment-customer', 'none']
     const updated = await tenantry(['tenants', 'update', 'anna-schule', ...options], { answers: { [patch]: aTenant() } })
     expect(updated.asked[0]?.body).toEqual({
       plan: 'pro',
-      branding: { tenantName: 'Anna!' },
+      branding: { tenantName: 'Anna!', color: null },
       featureFlags: { a: true, b: false, c: null },
       paymentCustomerId: null,
     })

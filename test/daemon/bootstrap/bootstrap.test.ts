@@ -74,6 +74,7 @@ const one = ['anna', 'ben', 'tim', 'mia']
 const writes: readonly (readonly [string, Write, readonly string[]])[] = [
   ['a flag', tenantChange({ featureFlags: { newChat: true } }), one],
   ['a branding', tenantChange({ branding: { tenantName: 'School One' } }), one],
+  ['a colour', tenantChange({ branding: { color: '#0b5394' } }), one],
   ['the name of the tenant', tenantChange({ name: 'Uno' }), one],
   ['another plan', tenantChange({ plan: 'pro' }), []],
   ['a school', tenantChange({ schoolId: 'school-7' }), one],
@@ -105,7 +106,7 @@ onBothDialects('bootstrap', (fresh) => {
       context: { schoolId: 'ten_one', orgId: 'ten_one', roles: ['head'] },
       modules: [],
       featureFlags: { newChat: true, oldChat: false },
-      branding: { tenantName: 'one' },
+      branding: { tenantName: 'one', color: null, textColor: null, logoPath: null },
       apiVersion: 'v1',
       spaces: [{ id: 's1', name: 'Class 1', type: 'CLASSROOM', visibility: 'PRIVATE', role: 'member' }],
       tasks: [

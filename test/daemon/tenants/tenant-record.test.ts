@@ -26,7 +26,7 @@ onBothDialects('the record of a tenant', (fresh) => {
       status: 'active',
       schoolId: 's-1',
       orgId: made.id,
-      branding: { tenantName: 'School acme' },
+      branding: { tenantName: 'School acme', color: null, textColor: null, logoPath: null },
       featureFlags: {},
       homeserver: null,
     })
@@ -82,9 +82,10 @@ onBothDialects('the record of a tenant', (fresh) => {
     })
     const again = await api.changeTenant({ ...acme, body: { name: 'Acme', featureFlags: { old: null, third: true } } })
     expect(again).toMatchObject({ name: 'Acme', branding: { tenantName: 'Acme' }, featureFlags: { newChat: true, third: true } })
-    expect((await api.changeTenant({ ...acme, body: { branding: { tenantName: 'A!' } } })).branding).toEqual({ tenantName: 'A!' })
+    const named = await api.changeTenant({ ...acme, body: { branding: { tenantName: 'A!', color: '#FFEE00' } } })
+    expect(named.branding).toEqual({ tenantName: 'A!', color: '#ffee00', textColor: '#000000', logoPath: null })
     expect(await api.changeTenant({ ...acme, body: { name: 'Acme 2', paymentCustomerId: null } })).toMatchObject({
-      branding: { tenantName: 'A!' },
+      branding: { tenantName: 'A!', color: '#ffee00' },
       paymentCustomerId: null,
     })
     // Registration publishes an event too: pages of the new domain are allowed.
@@ -190,6 +191,9 @@ onBothDialects('the record of a tenant', (fresh) => {
     [{ featureFlags: { '1': true } }],
     [{ featureFlags: { a: 'yes' } }],
     [{ branding: { tenantName: '' } }],
+    [{ branding: { color: 'red' } }],
+    [{ branding: { logoId: 'logo_1' } }],
+    [{ branding: {} }],
     [{ chatDomain: 'other.example' }],
     [{ slug: 'other' }],
     [{ name: ' ' }],

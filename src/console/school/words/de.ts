@@ -23,6 +23,7 @@ export const de: Words = {
   locale: 'de-DE',
   title: 'Schule',
   menu: 'Seiten',
+  appearance: 'Aussehen',
   skip: 'Zum Inhalt',
   notFound: 'Diese Seite gibt es nicht',
   noPages: 'Ihre Rollen öffnen hier keine Seite. Ihr Passwort finden Sie unter Konto.',

@@ -23,6 +23,7 @@ export const en = {
   locale: 'en-GB',
   title: 'School',
   menu: 'Pages',
+  appearance: 'Appearance',
   skip: 'Skip to the page',
   notFound: 'This page does not exist',
   noPages: 'Your roles open no page here. Your own password is under Account.',

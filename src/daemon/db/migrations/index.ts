@@ -15,6 +15,7 @@ import { maintenanceNotices } from './0014-maintenance-notices.ts'
 import { upgradeRehearsals } from './0015-upgrade-rehearsals.ts'
 import { hotSnapshots } from './0016-hot-snapshots.ts'
 import { vendorAccounts } from './0017-vendor-accounts.ts'
+import { branding } from './0018-branding.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   upgradeRehearsals,
   hotSnapshots,
   vendorAccounts,
+  branding,
 ]

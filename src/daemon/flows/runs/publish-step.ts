@@ -1,7 +1,9 @@
 import type { RunEffect } from '../../../core/boards/index.ts'
 import type { TenantEventType } from '../../../core/events/index.ts'
-import type { Tx, Write } from '../../db/index.ts'
+import { roleKey } from '../../../core/tasks/index.ts'
+import { insertJobs, type Tx, type Write } from '../../db/index.ts'
 import { recordEvents } from '../../events/index.ts'
+import { noticeJob } from '../../notices/index.ts'
 import type { StepDeps } from './deps.ts'
 import type { RunRecord } from './runs.repo.ts'
 import type { AppliedStep } from './step.types.ts'
@@ -18,7 +20,7 @@ export const checkpointId = (runId: string, tokenId: string): string => `${runId
 export async function publishStep(
   { clock }: Pick<StepDeps, 'clock'>,
   tx: Tx,
-  { run, board, effects, isNew, writes }: AppliedStep & Readonly<{ isNew: boolean; writes: readonly Write[] }>,
+  { run, board, effects, at, isNew, writes }: AppliedStep & Readonly<{ isNew: boolean; writes: readonly Write[] }>,
 ): Promise<void> {
   const audience = audienceOf(run)
   // The space keeps the events of a private one from triggers of other spaces and from modules that may not read it.
@@ -30,7 +32,20 @@ export async function publishStep(
   ]
   // Each event has the ids of its type; the list has lost which is whose.
   const events = steps.map((event) => ({ ...event, audience })) as unknown as Published[]
-  await recordEvents(tx, clock, { tenantId: run.tenantId, events, writes })
+  const notices = noticesOf({ run, effects, at }, isCheckpoint)
+  const jobs = notices.length === 0 ? [] : [insertJobs(clock, notices)]
+  await recordEvents(tx, clock, { tenantId: run.tenantId, events, writes: [...writes, ...jobs] })
+}
+
+/** Phones of those who approve a checkpoint that waits now. Without a role that is the user who started the run. */
+function noticesOf({ run, effects, at }: Pick<AppliedStep, 'run' | 'effects' | 'at'>, isCheckpoint: (elementId: string) => boolean) {
+  const closed = new Set(effects.flatMap((effect) => (effect.type === 'closed' ? [effect.token.id] : [])))
+  return effects.flatMap((effect) => {
+    if (effect.type !== 'opened' || !isCheckpoint(effect.token.elementId) || closed.has(effect.token.id)) return []
+    const notice = { tenantId: run.tenantId, kind: 'checkpoint', id: checkpointId(run.id, effect.token.id), at, by: null } as const
+    if (effect.role !== null) return [noticeJob({ ...notice, role: roleKey(effect.role) })]
+    return run.state.startedBy === null ? [] : [noticeJob({ ...notice, userId: run.state.startedBy })]
+  })
 }
 
 type Ids = Readonly<Record<string, string | null>>

@@ -1,0 +1,63 @@
+import type { Language } from '../../../core/kit/index.ts'
+
+/** Loaded with the page alone. */
+export const appearanceWords = {
+  en: {
+    answer: 'Name, colour and logo of your school, as its apps show them.',
+    name: 'Name in the apps',
+    color: 'Colour',
+    colorHint: 'Such as #0b5394. Empty: none.',
+    pick: 'Choose the colour',
+    notColor: 'Write # and six digits or letters from a to f, such as #0b5394',
+    saved: 'Saved. Apps show it when they are opened next.',
+    onIt: (isBlack: boolean, contrast: string) => `Text on it is ${isBlack ? 'black' : 'white'}: contrast ${contrast} to 1.`,
+    readable: (contrast: string) => `As text on white it is easy to read: contrast ${contrast} to 1.`,
+    unreadable: (contrast: string, least: string) =>
+      `As text on white it is hard to read: contrast ${contrast} to 1, at least ${least} is needed. A darker colour is better.`,
+    unreadableOnBlack: (contrast: string, least: string) =>
+      `As text on black, in dark apps, it is hard to read: contrast ${contrast} to 1, at least ${least} is needed.`,
+    logo: 'Logo',
+    logoAlt: (school: string) => `Logo of ${school}`,
+    logoSize: (width: number, height: number, kilobytes: number) => `${width} × ${height} pixels, ${kilobytes} KB`,
+    noLogo: 'No logo yet',
+    file: 'Image file',
+    fileHint: 'PNG, JPEG or WebP, at most 512 KB, 16 to 2048 pixels on each side. Everyone can see a logo, also without a login.',
+    tooLarge: 'The file has more than 512 KB. Save the image smaller.',
+    upload: 'Upload the logo',
+    remove: 'Remove the logo',
+    removeTitle: 'Remove the logo?',
+    removeText: 'Apps show the name alone. A copy that an app has loaded may show for a day.',
+    damaged: 'The file is damaged or incomplete. Save the image again.',
+    noImage: 'The file is no PNG, JPEG or WebP image.',
+    wrongSize: (size: string) => `The image has ${size} pixels; each side must have 16 to 2048.`,
+  },
+  de: {
+    answer: 'Name, Farbe und Logo Ihrer Schule, wie ihre Apps sie zeigen.',
+    name: 'Name in den Apps',
+    color: 'Farbe',
+    colorHint: 'Zum Beispiel #0b5394. Leer: keine.',
+    pick: 'Farbe wählen',
+    notColor: 'Schreiben Sie # und sechs Ziffern oder Buchstaben von a bis f, etwa #0b5394',
+    saved: 'Gespeichert. Apps zeigen es, wenn sie das nächste Mal geöffnet werden.',
+    onIt: (isBlack: boolean, contrast: string) => `Text darauf ist ${isBlack ? 'schwarz' : 'weiß'}: Kontrast ${contrast} zu 1.`,
+    readable: (contrast: string) => `Als Schrift auf Weiß ist sie gut zu lesen: Kontrast ${contrast} zu 1.`,
+    unreadable: (contrast: string, least: string) =>
+      `Als Schrift auf Weiß ist sie schlecht zu lesen: Kontrast ${contrast} zu 1, nötig sind ${least}. Besser ist eine dunklere Farbe.`,
+    unreadableOnBlack: (contrast: string, least: string) =>
+      `Als Schrift auf Schwarz, in dunklen Apps, ist sie schlecht zu lesen: Kontrast ${contrast} zu 1, nötig sind ${least}.`,
+    logo: 'Logo',
+    logoAlt: (school: string) => `Logo von ${school}`,
+    logoSize: (width: number, height: number, kilobytes: number) => `${width} × ${height} Pixel, ${kilobytes} KB`,
+    noLogo: 'Noch kein Logo',
+    file: 'Bilddatei',
+    fileHint: 'PNG, JPEG oder WebP, höchstens 512 KB, 16 bis 2048 Pixel je Seite. Ein Logo ist für alle sichtbar, auch ohne Anmeldung.',
+    tooLarge: 'Die Datei hat mehr als 512 KB. Speichern Sie das Bild kleiner.',
+    upload: 'Logo hochladen',
+    remove: 'Logo entfernen',
+    removeTitle: 'Logo entfernen?',
+    removeText: 'Apps zeigen nur noch den Namen. Eine Kopie, die eine App geladen hat, kann noch einen Tag zu sehen sein.',
+    damaged: 'Die Datei ist beschädigt oder unvollständig. Speichern Sie das Bild neu.',
+    noImage: 'Die Datei ist kein Bild in PNG, JPEG oder WebP.',
+    wrongSize: (size: string) => `Das Bild hat ${size} Pixel; jede Seite muss 16 bis 2048 haben.`,
+  },
+} as const satisfies Readonly<Record<Language, unknown>>
