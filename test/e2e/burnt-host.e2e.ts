@@ -139,7 +139,9 @@ describe.skipIf(!testbedExists())('an operator brings a box back from a host tha
     expect(messages.length).toBeGreaterThan(0)
     const found = new Set((await readMessages(talk.anna, talk.roomId)).map(({ body }) => body))
     const missing = acknowledged.filter(({ text }) => !found.has(text))
-    console.info(`${missing.length} of ${acknowledged.length} messages are missing, the first one ${(lostAt - (missing[0]?.at ?? lostAt)) / 1000} s old`)
+    console.info(
+      `${missing.length} of ${acknowledged.length} messages are missing, the first one ${(lostAt - (missing[0]?.at ?? lostAt)) / 1000} s old`,
+    )
     expect(missing.filter(({ at }) => at < lostAt - mayLackMs)).toEqual([])
     const { nextBatch } = await sync(talk.ben)
     await sendMessage(talk.anna, talk.roomId, 'we are back')

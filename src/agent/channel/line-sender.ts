@@ -21,7 +21,7 @@ const maxBytesOf = ({ lines }: LogBatch): number => lines.reduce((sum, { text })
 export function lineSender({ clock, client }: Readonly<{ clock: Clock; client: AgentClient }>): LineSender {
   let waiting: readonly Waiting[] = []
   let sentMs = Number.NEGATIVE_INFINITY
-  let pump: Promise<void> | undefined
+  let isSending = false
 
   const post = async (sent: readonly Waiting[]) => {
     const states = await client.postLines({ body: { batches: sent.map(({ batch }) => batch) } }).then(
@@ -30,7 +30,9 @@ export function lineSender({ clock, client }: Readonly<{ clock: Clock; client: A
     )
     for (const [at, { resolve }] of sent.entries()) resolve(states[at] ?? 'busy')
   }
-  const run = async () => {
+  const sendAll = async () => {
+    if (isSending) return
+    isSending = true
     while (waiting.length > 0) {
       await clock.sleep(Math.max(gatherMs, sentMs + everyMs - gatherMs - clock.monotonicMs()))
       sentMs = clock.monotonicMs()
@@ -38,14 +40,14 @@ export function lineSender({ clock, client }: Readonly<{ clock: Clock; client: A
       waiting = []
       for (const part of callsOf(sent)) await post(part)
     }
-    pump = undefined
+    isSending = false
   }
   return {
     send: async (batch, signal) => {
       let state: State = 'ended'
       const answered = new Promise<State>((resolve) => {
         waiting = [...waiting, { batch, resolve }]
-        pump ??= run()
+        void sendAll()
       }).then((answer) => {
         state = answer
       })

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { contrast, logoLimits, minContrast, type OwnBranding, readLogo, textOn } from '../../core/branding/index.ts'
+import { contrast, logoLimits, minContrast, type OwnBranding, textOn } from '../../core/branding/index.ts'
+import { readPicture } from '../../core/kit/index.ts'
 import { ActionDialog, api, Button, Field, Loaded, PageHeader, Section, Sheet, Status, useAttempt } from '../kit/index.ts'
 import { queryClient, sessionQuery } from './queries.ts'
 import { appearanceWords } from './words/appearance.ts'
@@ -121,7 +122,7 @@ function Logo({ logoPath, logo, tenantName }: OwnBranding) {
     setFile(chosen)
     if (!chosen) return
     if (chosen.size > logoLimits.bytes) setRefusal(texts.tooLarge)
-    else setRefusal(refusalOf(texts, readLogo(new Uint8Array(await chosen.arrayBuffer()))))
+    else setRefusal(refusalOf(texts, readPicture(new Uint8Array(await chosen.arrayBuffer()), logoLimits)))
   }
   const upload = () => {
     if (!file || refusal !== undefined) return
@@ -176,7 +177,7 @@ function Logo({ logoPath, logo, tenantName }: OwnBranding) {
 }
 
 /** Checked before it is sent, by the rule of the daemon, for a text in the language of the page. */
-function refusalOf(texts: ReturnType<typeof useTexts>, read: ReturnType<typeof readLogo>): string | undefined {
+function refusalOf(texts: ReturnType<typeof useTexts>, read: ReturnType<typeof readPicture>): string | undefined {
   if (!('refused' in read)) return undefined
   if (read.refused === 'size') return texts.wrongSize(`${read.width} × ${read.height}`)
   return read.refused === 'form' ? texts.noImage : texts.damaged

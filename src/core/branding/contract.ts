@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { type Contract, endpoint, file, open, platform } from '../contract/index.ts'
-import { Branding, BrandingChange, LogoKey, logoRoute } from './branding.ts'
-import { logoLimits } from './logo-image.ts'
+import { Branding, BrandingChange, LogoKey, logoLimits, logoRoute } from './branding.ts'
 
 const path = '/api/platform/v1/branding'
 const auth = platform('manageUsers')

@@ -167,9 +167,9 @@ export const agentContract = {
       batches: z.array(z.strictObject({ commandId: z.string(), leaseToken: Counter, ...LogBatch.shape })).max(channelLimits.followers),
     }),
     returns: z.object({
-      states: z
-        .array(z.enum(['accepted', 'busy', 'ended']))
-        .meta({ description: 'Of each batch. `busy`: not stored, because the follower is slow; send it again. `ended`: the follower is gone' }),
+      states: z.array(z.enum(['accepted', 'busy', 'ended'])).meta({
+        description: 'Of each batch. `busy`: not stored, because the follower is slow; send it again. `ended`: the follower is gone',
+      }),
     }),
     summary: 'Send log lines of followed boxes, also none as a sign of life',
   }),

@@ -16,6 +16,7 @@ export { type Language, languageOf } from './language.ts'
 export { isLoopback } from './loopback.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
 export { maxChunks } from './max-chunks.ts'
+export { type Picture, pictureOf, readPicture } from './picture.ts'
 export {
   type AutomationActor,
   type Capability,

@@ -8,7 +8,7 @@ export { changesStatus, type Item, type ItemChange, type ItemStatus, type ItemTy
 export { statusOfMail, submissionMail, vendorLinkMail } from './mails.ts'
 export { assertCharged, type PriceModel, storedCents } from './pricing.ts'
 export { marketplacePublicContract } from './public-contract.ts'
-export { maxScreenshots, pictureOf, type Screenshot } from './screenshot.ts'
+export { maxScreenshots, type Screenshot, screenshotSides } from './screenshot.ts'
 export { SeedFile } from './seed.ts'
 export { freeSlug, slugOf } from './slug.ts'
 export {

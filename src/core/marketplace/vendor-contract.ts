@@ -155,7 +155,7 @@ export const vendorContract = {
     returns: Screenshot,
     status: 201,
     problems: ['CONFLICT', 'INVALID_TRANSITION', 'OBJECT_STORE_UNAVAILABLE'],
-    summary: 'Add a PNG or JPEG of at most 1 MB to a confirmed submission that is not reviewed yet; at most 6',
+    summary: 'Add a PNG, JPEG or WebP of at most 1 MB to a confirmed submission that is not reviewed yet; at most 6',
   }),
   deleteScreenshot: endpoint({
     method: 'DELETE',

@@ -1,6 +1,6 @@
-import { type BrandingChange, type LogoImage, logoRefusalText, readLogo } from '../../core/branding/index.ts'
-import { isoIn, isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import type { Upload } from '../http/index.ts'
+import { type BrandingChange, logoLimits } from '../../core/branding/index.ts'
+import { isoIn, isoNow, newId, type PlatformPrincipal, pictureOf, problem } from '../../core/kit/index.ts'
+import { bytesOf, type Upload } from '../http/index.ts'
 import { setBrandingIn } from '../tenants/index.ts'
 import type { BrandingDeps } from './deps.ts'
 import { eraseLogo } from './erase-logos.ts'
@@ -26,8 +26,8 @@ const unfinishedMs = 24 * 60 * 60_000
 export async function putLogo(deps: BrandingDeps, actor: PlatformPrincipal, { upload }: Readonly<{ upload: Upload }>) {
   const { db, clock, random, objects } = deps
   const { tenantId } = actor
-  const { taken: content } = await upload.receive((part) => collected(part.content))
-  const image = logoOf(content)
+  const content = await bytesOf(upload)
+  const image = pictureOf(content, { part: 'file', ...logoLimits })
   const id = newId(random, 'logo')
   await insertLogo(db, { id, tenantId, image, bytes: content.length, at: isoNow(clock), eraseAt: isoIn(clock, unfinishedMs) })
   const { sha256 } = await objects.put(
@@ -64,18 +64,4 @@ export async function deleteLogo(deps: BrandingDeps, actor: PlatformPrincipal) {
 
 async function eraseAll(deps: BrandingDeps, tenantId: string, ids: readonly string[]): Promise<void> {
   for (const id of ids) await eraseLogo(deps, { id, tenantId })
-}
-
-function logoOf(content: Uint8Array): LogoImage {
-  const read = readLogo(content)
-  if (!('refused' in read)) return read
-  const reason = logoRefusalText(read)
-  throw problem('VALIDATION', `file ${reason}`, { details: [{ path: 'file', reason }] })
-}
-
-/** The form has bounded its size. */
-async function collected(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const parts: Uint8Array[] = []
-  for await (const part of content) parts.push(part)
-  return Buffer.concat(parts)
 }

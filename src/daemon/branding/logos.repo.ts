@@ -1,11 +1,11 @@
-import type { LogoImage } from '../../core/branding/index.ts'
+import type { Picture } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { objectKey } from '../files/index.ts'
 
 /** Beside the files of the tenant, so that its deletion erases them too. */
 export const logoKey = ({ id, tenantId }: Readonly<{ id: string; tenantId: string }>): string => objectKey({ tenantId, objectId: id })
 
-type Upload = Readonly<{ id: string; tenantId: string; image: LogoImage; bytes: number; at: string; eraseAt: string }>
+type Upload = Readonly<{ id: string; tenantId: string; image: Picture; bytes: number; at: string; eraseAt: string }>
 
 /** Names an object before it is written. */
 export async function insertLogo(db: DbOrTx, { id, tenantId, image, bytes, at, eraseAt }: Upload): Promise<void> {

@@ -66,6 +66,16 @@ async function receive<T>(incoming: Incoming, take: (part: FilePart) => Promise<
   return { fields, taken: outcome.value as T }
 }
 
+/** The whole content of a small file. The form has bounded its size. */
+export async function bytesOf(upload: Upload): Promise<Buffer> {
+  const { taken } = await upload.receive(async ({ content }) => {
+    const parts: Uint8Array[] = []
+    for await (const part of content) parts.push(part)
+    return Buffer.concat(parts)
+  })
+  return taken
+}
+
 /** Reads the form. Resolves with the failure, or undefined. */
 function parsed({ multipart, request, response }: Incoming, storage: StorageEngine): Promise<unknown> {
   const { part, fieldBytes = defaultFieldBytes } = multipart

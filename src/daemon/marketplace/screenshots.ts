@@ -1,9 +1,9 @@
 import type { Selectable } from 'kysely'
-import { isoIn, isoNow, plural, problem, randomText, sha256Hex, type VendorActor } from '../../core/kit/index.ts'
-import { maxScreenshots, pictureOf, type Screenshot } from '../../core/marketplace/index.ts'
+import { isoIn, isoNow, pictureOf, plural, problem, randomText, sha256Hex, type VendorActor } from '../../core/kit/index.ts'
+import { maxScreenshots, type Screenshot, screenshotSides } from '../../core/marketplace/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
-import type { FileBody, Upload } from '../http/index.ts'
+import { bytesOf, type FileBody, type Upload } from '../http/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { findItem } from './items.repo.ts'
 import type { ScreenshotTable } from './marketplace.tables.ts'
@@ -22,12 +22,8 @@ type Added = Readonly<{ id: string; upload: Upload }>
 export async function addScreenshot(deps: MarketplaceDeps, actor: VendorActor, { id: submissionId, upload }: Added): Promise<Screenshot> {
   const { db, clock, random, objects } = deps
   assertChangeable(await ownSubmission(db, actor, submissionId))
-  const { taken: bytes } = await upload.receive(async ({ content }) => {
-    const parts: Uint8Array[] = []
-    for await (const part of content) parts.push(part)
-    return Buffer.concat(parts)
-  })
-  const { contentType, width, height } = pictureOf(bytes)
+  const bytes = await bytesOf(upload)
+  const { contentType, width, height } = pictureOf(bytes, { part: 'screenshot', ...screenshotSides })
   // 26 characters of 5 bits: the id is the only key to the picture of an approved item.
   const row: Row = {
     ...{ id: `mss_${randomText(random, 26)}`, submission_id: submissionId, state: 'uploading', content_type: contentType },
@@ -132,7 +128,7 @@ export async function readScreenshot(deps: Reading, { id }: One): Promise<FileBo
 }
 
 const bodyOf = ({ objects }: Pick<MarketplaceDeps, 'objects'>, row: Row): FileBody => ({
-  ...{ fileName: `${row.id}.${row.content_type === 'image/png' ? 'png' : 'jpg'}`, contentType: row.content_type, inline: true },
+  ...{ fileName: `${row.id}.${row.content_type.replace('image/', '')}`, contentType: row.content_type, inline: true },
   ...{ bytes: row.bytes, etag: `"${row.sha256.slice(0, 32)}"` },
   async open(range) {
     const content = await objects.get(screenshotKey(row.id), range)

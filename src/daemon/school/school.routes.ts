@@ -1,5 +1,5 @@
-import { brandingOf } from '../../core/branding/index.ts'
 import { backgroundHeader } from '../../core/admin/index.ts'
+import { brandingOf } from '../../core/branding/index.ts'
 import type { PlatformPrincipal } from '../../core/kit/index.ts'
 import { type SchoolSession, schoolContract, schoolHeader, schoolIdleMs } from '../../core/school/index.ts'
 import { rolesBeyond } from '../../core/users/index.ts'

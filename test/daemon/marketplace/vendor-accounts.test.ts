@@ -4,8 +4,8 @@ import { deleteOldSubmissions } from '../../../src/daemon/marketplace/delete-old
 import { deleteOldScreenshots } from '../../../src/daemon/marketplace/screenshots.ts'
 import { deleteEndedSessions } from '../../../src/daemon/marketplace/vendor-links.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { aPng } from '../../support/images.ts'
 import { aMarketplaceWorld, anApp, aSubmission, type MarketplaceWorld, objectsInMemory } from '../../support/marketplace-world.ts'
-import { aPng } from '../../support/pictures.ts'
 import { codeOf } from '../../support/tasks-world.ts'
 
 const ann = 'ann@vendor.example'
@@ -237,7 +237,7 @@ onBothDialects('accounts of vendors', (fresh) => {
     const reviewed = await fetch(`${room.url}/api/admin/marketplace/screenshots/${shot.id}`)
     expect(reviewed.headers.get('content-type')).toBe('image/png')
     expect(reviewed.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
-    expect(new Uint8Array(await reviewed.arrayBuffer())).toEqual(aPng(640, 480))
+    expect(Buffer.from(await reviewed.arrayBuffer())).toEqual(aPng(640, 480))
 
     await room.operator.requestMarketplaceChanges({ params: { id: sent.id }, body: { reason: 'Say more.' } })
     const revised = await account.reviseSubmission({ params: { id: sent.id }, body: content({ description: 'Opens all doors.' }) })

@@ -1,9 +1,11 @@
-/** Limits of a logo. The edge lets bodies of 1 MB pass. */
-export const logoLimits = { bytes: 512 * 1024, minSide: 16, maxSide: 2048 } as const
+import { problem } from './problem.ts'
 
-export type LogoImage = Readonly<{ contentType: 'image/png' | 'image/jpeg' | 'image/webp'; width: number; height: number }>
+/** Pixels of each side: a small file may unpack to a picture that a phone cannot show. */
+type PictureLimits = Readonly<{ minSide: number; maxSide: number }>
 
-type Size = Pick<LogoImage, 'width' | 'height'>
+export type Picture = Readonly<{ contentType: 'image/png' | 'image/jpeg' | 'image/webp'; width: number; height: number }>
+
+type Size = Pick<Picture, 'width' | 'height'>
 
 const textAt = (bytes: Uint8Array, at: number, length: number) => String.fromCharCode(...bytes.subarray(at, at + length))
 
@@ -33,7 +35,7 @@ function pngSize(bytes: Uint8Array): Size | undefined {
   return undefined
 }
 
-const [startOfScan, endOfImage] = [0xda, 0xd9]
+const [startOfScan, endOfImage, fill] = [0xda, 0xd9, 0xff]
 /** Markers that begin a frame: baseline, progressive and others. C4, C8 and CC are tables. */
 const isFrame = (marker: number) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 
@@ -44,6 +46,10 @@ function jpegSize(bytes: Uint8Array): Size | undefined {
   for (let position = 2; position + 4 <= bytes.length; ) {
     const marker = at(position + 1)
     if (at(position) !== 0xff || marker < 0xc0) return undefined
+    if (marker === fill) {
+      position += 1
+      continue
+    }
     if (marker === startOfScan) return size && hasEnd(bytes, position) ? size : undefined
     if (isFrame(marker)) size = { height: big16(position + 5), width: big16(position + 7) }
     position += 2 + big16(position + 2)
@@ -79,13 +85,11 @@ const forms = [
   },
 ] as const
 
-const { minSide, maxSide } = logoLimits
+/** Why a file is no picture. */
+export type PictureRefusal = Readonly<{ refused: 'form' } | { refused: 'damaged' } | ({ refused: 'size' } & Size)>
 
-/** Why a file is no logo. */
-export type LogoRefusal = Readonly<{ refused: 'form' } | { refused: 'damaged' } | ({ refused: 'size' } & Size)>
-
-/** The image by its content alone: names and declared types are not trusted. */
-export function readLogo(bytes: Uint8Array): LogoImage | LogoRefusal {
+/** The picture by its content alone: names and declared types are not trusted. */
+export function readPicture(bytes: Uint8Array, { minSide, maxSide }: PictureLimits): Picture | PictureRefusal {
   const form = forms.find(({ isForm }) => isForm(bytes))
   if (!form) return { refused: 'form' }
   const size = form.sizeOf(bytes)
@@ -95,7 +99,15 @@ export function readLogo(bytes: Uint8Array): LogoImage | LogoRefusal {
   return { contentType: form.contentType, width, height }
 }
 
-export function logoRefusalText(refusal: LogoRefusal): string {
+/** The picture of an uploaded part. Throws VALIDATION, naming the part. */
+export function pictureOf(bytes: Uint8Array, { part, ...limits }: PictureLimits & Readonly<{ part: string }>): Picture {
+  const read = readPicture(bytes, limits)
+  if (!('refused' in read)) return read
+  const reason = refusalText(read, limits)
+  throw problem('VALIDATION', `${part} ${reason}`, { details: [{ path: part, reason }] })
+}
+
+function refusalText(refusal: PictureRefusal, { minSide, maxSide }: PictureLimits): string {
   if (refusal.refused === 'form') return 'must be a PNG, JPEG or WebP image'
   if (refusal.refused === 'damaged') return 'is damaged or incomplete. fix: save the image again'
   return `must have ${minSide} to ${maxSide} pixels on each side, and has ${refusal.width} × ${refusal.height}`
