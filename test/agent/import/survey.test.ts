@@ -113,6 +113,14 @@ test('a role that may not read all is found before the chat is asked for its row
   expect(evidence.database).toMatchObject({ unreadable: ['events'], rows: { events: 0 } })
 })
 
+test('its files are in the folder of the host that the server names', async () => {
+  const filesOf = async (database: object) => (await surveyOf({ database })).stack?.database.files
+  const inside = { dataFolder: '/var/lib/postgresql/data/pgdata', systemId: '7000' }
+  expect(await filesOf(inside)).toEqual({ folder: '/srv/db/pgdata', systemId: '7000' })
+  expect(await filesOf({ ...inside, dataFolder: '/pgdata' })).toBeUndefined()
+  expect(await filesOf({ ...inside, systemId: null })).toBeUndefined()
+})
+
 test('extensions stay behind, and the dump leaves them out', async () => {
   expect((await surveyOf({ database: { extensions: ['pg_trgm'] } })).stack?.database.hasExtensions).toBe(true)
   expect((await surveyOf()).stack?.database.hasExtensions).toBe(false)
