@@ -167,7 +167,20 @@ describe('tenant fields', () => {
       },
     )
     expect(created.asked[0]?.body).toEqual({ slug: 'anna-schule', name: 'Anna', plan: 'light', chatDomain: 'chat.anna.example' })
-    const options = ['--plan', 'pro', '--brand', 'Anna!', '--color', 'none', '--flag', 'a=on,b=off', '--flag', 'c=clear', '--payment-customer', 'none']
+    const options = [
+      '--plan',
+      'pro',
+      '--brand',
+      'Anna!',
+      '--color',
+      'none',
+      '--flag',
+      'a=on,b=off',
+      '--flag',
+      'c=clear',
+      '--payment-customer',
+      'none',
+    ]
     const updated = await tenantry(['tenants', 'update', 'anna-schule', ...options], { answers: { [patch]: aTenant() } })
     expect(updated.asked[0]?.body).toEqual({
       plan: 'pro',
