@@ -25,6 +25,7 @@ const problems: Readonly<Partial<Record<ProblemCode, Readonly<{ title: string; w
   UNREACHABLE: { title: 'Keine Verbindung', what: 'Die Plattform antwortet nicht. Prüfen Sie das Netz.' },
   UNAVAILABLE: { title: 'Zurzeit nicht möglich', what: 'Versuchen Sie es in einem Moment noch einmal.' },
   INTERNAL: { title: 'Fehler der Plattform', what: 'Melden Sie dem Betreiber die Nummer der Anfrage.' },
+  OBJECT_STORE_UNAVAILABLE: { title: 'Der Dateispeicher antwortet nicht', what: 'Versuchen Sie es in einer Minute noch einmal.' },
   PAYMENTS_UNAVAILABLE: {
     title: 'Der Zahlungsanbieter antwortet nicht',
     what: 'Es wurde nichts berechnet. Versuchen Sie es später noch einmal.',
@@ -42,6 +43,7 @@ const fields: Readonly<Record<string, string>> = {
   tenant: 'Schule',
   username: 'Anmeldename',
   reason: 'Grund',
+  file: 'Datei',
 }
 
 /** The words of the kit. */
