@@ -1,13 +1,13 @@
-# The daemon. Build it in the folder of the programs:
-# docker build -f deploy/tenantryd.Dockerfile --build-arg TENANTRY_COMMIT=$(git rev-parse --short=12 HEAD) -t tenantry/tenantryd:0.1.0 .
-# Images of the build and of the result; deploy/README.md says how to pin their digests.
-ARG BUILD_IMAGE=docker.io/library/node:22-trixie
+# The daemon and the command line, from the package of a release. In a checkout of it:
+#   npm ci && npm run package
+#   docker build -f deploy/tenantryd.Dockerfile -t tenantry/tenantryd:0.1.0 .tenantry/packages
+# Name the base by its digest, as README.md shows: a tag may be moved.
 ARG BASE_IMAGE=docker.io/library/node:22-trixie-slim
-FROM ${BUILD_IMAGE} AS build
+FROM ${BASE_IMAGE} AS install
 WORKDIR /opt/tenantry
-COPY . .
-ARG TENANTRY_COMMIT
-RUN npm ci && npm run setup && npm prune --omit=dev
+COPY tenantry-[0-9]*.tgz /tmp/
+# The versions of the shrinkwrap in the package, which `npm install` of a file ignores. No script of a package runs, so no compiler is needed.
+RUN tar -xzf /tmp/tenantry-*.tgz --strip-components=1 && npm ci --omit=dev --ignore-scripts
 
 FROM ${BASE_IMAGE}
 # restic removes and checks snapshots; PostgreSQL's client is for `tenantryd backup` and `restore`.
@@ -15,15 +15,9 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates postgresql-client restic \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --create-home --home-dir /var/lib/tenantryd tenantryd \
- && chmod 0700 /var/lib/tenantryd
-COPY --from=build /opt/tenantry/bin /opt/tenantry/bin
-COPY --from=build /opt/tenantry/config /opt/tenantry/config
-COPY --from=build /opt/tenantry/dist /opt/tenantry/dist
-COPY --from=build /opt/tenantry/docs /opt/tenantry/docs
-COPY --from=build /opt/tenantry/types /opt/tenantry/types
-COPY --from=build /opt/tenantry/node_modules /opt/tenantry/node_modules
-COPY --from=build /opt/tenantry/package.json /opt/tenantry/CHANGELOG.md /opt/tenantry/
-RUN ln -s /opt/tenantry/bin/tenantryd.js /usr/local/bin/tenantryd && ln -s /opt/tenantry/bin/tenantry.js /usr/local/bin/tenantry
+ && chmod 0700 /var/lib/tenantryd \
+ && ln -s /opt/tenantry/bin/tenantryd.js /usr/local/bin/tenantryd && ln -s /opt/tenantry/bin/tenantry.js /usr/local/bin/tenantry
+COPY --from=install /opt/tenantry /opt/tenantry
 USER tenantryd
 WORKDIR /var/lib/tenantryd
 VOLUME /var/lib/tenantryd

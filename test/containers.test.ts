@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { AgentSettings } from '../src/agent/program/settings.ts'
 import { loadConfig } from '../src/daemon/config/index.ts'
 import { objectPlace } from '../src/daemon/objects/index.ts'
 
@@ -11,7 +10,6 @@ const read = (name: string) => readFile(name, 'utf8')
 type Service = { environment: Record<string, string | null>; command?: string[]; networks: unknown }
 const compose = parse(await read('deploy/compose.yaml'), { merge: true }) as { services: Record<string, Service> }
 const daemonFile = await read('deploy/tenantryd.Dockerfile')
-const agentFile = await read('deploy/tenantry-agent.Dockerfile')
 
 const given: Record<string, string> = {
   TENANTRY_SERVER_NAME: 'tenantry.example',
@@ -58,26 +56,15 @@ test('every placeholder of the edge is filled in', async () => {
   for (const placeholder of placeholders) expect(compose.services.edge?.command?.join()).toContain(placeholder)
 })
 
-test('the image of the daemon has all that its package has', async () => {
-  const { files } = JSON.parse(await read('package.json')) as { files: string[] }
-  const unused = ['deploy']
-  for (const name of files.filter((one) => !one.startsWith('!') && !unused.includes(one)))
-    expect(daemonFile).toContain(`/opt/tenantry/${name}`)
+test('the base image is a build argument, so that its digest can be pinned', () => {
+  const bases = [...daemonFile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
+  expect(bases).toEqual([`\${BASE_IMAGE}`, `\${BASE_IMAGE}`])
+  expect(daemonFile.slice(0, daemonFile.indexOf('FROM '))).toMatch(/^ARG BASE_IMAGE=\S+:\S+$/m)
 })
 
-test('the folders of the agent are those that the README mounts', async () => {
-  const { TENANTRY_AGENT_STATE_DIR: stateDir, TENANTRY_AGENT_BOXES_DIR: boxesDir } = imageEnv(agentFile)
-  expect(AgentSettings.parse({ stateDir, boxesDir })).toMatchObject({ stateDir, boxesDir })
-  const readme = await read('deploy/README.md')
-  expect(readme).toContain('--cap-add SYS_PTRACE')
-  for (const folder of [stateDir, boxesDir, '/var/lib/docker/volumes', '/var/run/docker.sock', '/var/lib/tenantry-snapshots'])
-    expect(readme).toContain(`-v ${folder}:${folder}`)
-})
-
-test.each([daemonFile, agentFile])('every base image is a build argument, so that its digest can be pinned', (file) => {
-  const names = [...file.matchAll(/^FROM \$\{(\w+)\}/gm)].map(([, image]) => image)
-  expect(names).toEqual(['BUILD_IMAGE', 'BASE_IMAGE'])
-  expect(file.match(/^FROM /gm)).toHaveLength(names.length)
-  for (const name of ['BUILD_IMAGE', 'BASE_IMAGE'])
-    expect(file.slice(0, file.indexOf('FROM '))).toMatch(new RegExp(`^ARG ${name}=\\S+:\\S+$`, 'm'))
+test('a daemon is confined: a read-only root, no rights, and a health check', () => {
+  for (const name of ['daemon-1', 'daemon-2'])
+    expect(compose.services[name]).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
+  expect(daemonFile).toMatch(/^USER tenantryd$/m)
+  expect(daemonFile).toMatch(/^HEALTHCHECK /m)
 })

@@ -12,7 +12,7 @@ import { aFolder } from './running-daemon.ts'
 const serverName = 'platform.school.example'
 
 /** All test clients are on this machine; this header sets the simulated address. The product's file does not use it. */
-const clients = 'set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;'
+export const clients = 'set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;'
 
 /** The installed files, but below `folder`. */
 export async function edgeFiles(folder: string, values: Readonly<Record<string, string>>): Promise<Map<string, string>> {
@@ -33,22 +33,30 @@ export async function aCertificate(folder: string) {
 }
 
 /** The values that an operator fills in. */
-export const filledIn = ({ key, certificate }: Awaited<ReturnType<typeof aCertificate>>, daemonPort: number, name = serverName) => ({
+export const filledIn = (
+  { key, certificate }: Awaited<ReturnType<typeof aCertificate>>,
+  daemonPorts: number | readonly number[],
+  name = serverName,
+) => ({
   '{{serverName}}': name,
-  '{{daemon}}': `127.0.0.1:${daemonPort}`,
+  // One line a daemon.
+  '{{daemon}}': [daemonPorts]
+    .flat()
+    .map((port) => `127.0.0.1:${port}`)
+    .join(';\n  server '),
   '{{certificate}}': certificate,
   '{{certificateKey}}': key,
 })
 
 type Ports = Readonly<{ secure: number; plain: number }>
 
-/** The installed edge before a daemon on `daemonPort`. Resolves once it accepts connections; `close` stops it, `start` starts it again. */
-export async function startPlatformEdge(daemonPort: number, more = '', name = serverName) {
+/** The installed edge before daemons on these ports. Resolves once it accepts connections; `close` stops it, `start` starts it again. */
+export async function startPlatformEdge(daemonPorts: number | readonly number[], more = '', name = serverName) {
   const folder = await aFolder('platform-edge')
   const ports: Ports = { secure: await freePort(), plain: await freePort() }
   const cert = await aCertificate(folder)
   const files = await edgeFiles(folder, {
-    ...filledIn(cert, daemonPort, name),
+    ...filledIn(cert, daemonPorts, name),
     'listen 443 ': `listen 127.0.0.1:${ports.secure} `,
     'listen [::]:443 ': `listen unix:${folder}/secure.sock `,
     'listen 80 ': `listen 127.0.0.1:${ports.plain} `,

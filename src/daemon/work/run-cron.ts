@@ -29,6 +29,8 @@ export const cronHandler =
     // It may have finished with its change.
     if (!(await beginRun(db, id, startedAt))) return
     const cron = crons().find((one) => one.key === key)
+    // One of a newer replica, which is upgraded first: the next attempt may be its own.
+    if (!cron && attempt <= maxAttempts) throw new Error(`this version of the daemon has no job ${key}; a newer one may run it`)
     const finish = (tx: Tx, end: RunEnd) => finishRun(tx, { id, startedAt, finishedAt: isoNow(clock) }, end)
     const end = await outcomeOf(cron, attempt, { signal, finish: (tx, message) => finish(tx, { status: 'succeeded', message }) })
     if (signal.aborted) throw new Error('stopped before its end; the next daemon that takes the job runs it again')

@@ -64,6 +64,20 @@ async function anApi(deps: Parameters<typeof cronsRoutes>[0]) {
 }
 
 onBothDialects('crons', (fresh) => {
+  test('a run taken by a former replica, which lacks the cron, is left to a newer one', async () => {
+    const [db, clock, cron] = [await fresh(), manualClock(), aCron()]
+    const newer = aReplica(db, cron.defined, clock)
+    const former = aReplica(db, { ...cron.defined, key: 'another' }, clock)
+    await newer.look()
+    await clock.advance(7 * minuteMs)
+    await newer.enqueue()
+    await former.drain()
+    expect(await history(db)).toEqual(['running 02:07 null'])
+    await clock.advance(retryMs)
+    await newer.drain()
+    expect(await history(db)).toEqual([expect.stringMatching(/^succeeded .* counted 1$/)])
+  })
+
   test('a cron runs at its time on one replica, not before, and a new one has missed nothing', async () => {
     const [db, clock, cron] = [await fresh(), manualClock(), aCron()]
     const replicas = [aReplica(db, cron.defined, clock), aReplica(db, cron.defined, clock)]

@@ -35,8 +35,8 @@ export type Fleet = Readonly<{
 
 const backupKey = Buffer.alloc(32, 7).toString('base64')
 
-/** `more` are settings of the daemon beside those that every test needs. */
-export async function startFleet(more: Environment = {}): Promise<Fleet> {
+/** `more` are settings of the daemon beside those that every test needs. All programs are of `release`. */
+export async function startFleet(more: Environment = {}, release?: string): Promise<Fleet> {
   const testbed = readTestbed()
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-e2e-'))
   const first = await freePorts(40)
@@ -71,21 +71,22 @@ export async function startFleet(more: Environment = {}): Promise<Fleet> {
       'tenantryd',
       ['admin', 'create', '--name', 'anna', '--role', 'admin', '--password-file', join(folder, 'password')],
       daemonEnv,
+      release,
     ),
   )
-  daemon.start()
+  daemon.start(release)
   await eventually('the daemon is ready', async () => (await fetch(`${url}/readyz`)).ok)
   const operatorEnv: Environment = { TENANTRY_URL: url, XDG_CONFIG_HOME: join(folder, 'config') }
-  ok(await run('tenantry', ['login', '--name', 'anna', '--password-file', join(folder, 'password')], operatorEnv))
+  ok(await run('tenantry', ['login', '--name', 'anna', '--password-file', join(folder, 'password')], operatorEnv, release))
 
-  const tenantry = (...args: string[]) => run('tenantry', args, operatorEnv)
+  const tenantry = (...args: string[]) => run('tenantry', args, operatorEnv, release)
   const must = async (...args: string[]) => ok(await tenantry(...args))
   const headers = async () => ({ authorization: `Bearer ${(await storedLogins(operatorEnv).at(url))?.token}` })
   const api = await connect({ baseUrl: url, headers, clock: systemClock, notify: () => undefined })
   const invited = (await must('hosts', 'invite', 'host-1', '--json')).json<{ token: string }>()
   await writeFile(join(folder, 'invite'), invited.token, { mode: 0o600 })
-  ok(await run('tenantry-agent', ['enrol', '--url', url, '--token-file', join(folder, 'invite')], agentEnv))
-  agent.start()
+  ok(await run('tenantry-agent', ['enrol', '--url', url, '--token-file', join(folder, 'invite')], agentEnv, release))
+  agent.start(release)
   await eventually('the host is online', async () => {
     const { hosts } = await api.hosts.listHosts({})
     return hosts[0]?.status === 'online'

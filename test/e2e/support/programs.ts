@@ -4,21 +4,27 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
 
-const repository = resolve(import.meta.dirname, '../../..')
-const bin = (name: string) => join(repository, 'bin', `${name}.js`)
+/** The folder of the built programs: of this checkout, or of another release. */
+const thisRelease = resolve(import.meta.dirname, '../../..')
+const bin = (release: string, name: string) => join(release, 'bin', `${name}.js`)
 
 export type Environment = Readonly<Record<string, string>>
-export type ProgramName = 'tenantryd' | 'tenantry-agent' | 'tenantry'
+type ProgramName = 'tenantryd' | 'tenantry-agent' | 'tenantry'
 
-/** A long-running program of ours that tests start, stop, kill and start again. Its output is kept in a file. */
-export type Program = Readonly<{ start(): void; kill(signal?: NodeJS.Signals): Promise<void>; running(): boolean; output(): string }>
+/** A long-running program of ours that tests start, stop, kill and start again, also of another release. Its output is kept in a file. */
+export type Program = Readonly<{
+  start(release?: string): void
+  kill(signal?: NodeJS.Signals): Promise<void>
+  running(): boolean
+  output(): string
+}>
 
 export function program(name: ProgramName, args: readonly string[], env: Environment, logFile: string): Program {
   let child: ChildProcess | undefined
-  const start = () => {
+  const start = (release = thisRelease) => {
     const log = openSync(logFile, 'a')
     // A group of its own: a signal of the test runner does not reach it, and `kill` reaches only the program itself.
-    child = spawn(process.execPath, [bin(name), ...args], {
+    child = spawn(process.execPath, [bin(release, name), ...args], {
       env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
       stdio: ['ignore', log, log],
       detached: true,
@@ -39,13 +45,13 @@ export function program(name: ProgramName, args: readonly string[], env: Environ
 export type Ran = Readonly<{ exitCode: number; stdout: string; stderr: string; json<T>(): T }>
 
 /** Runs a program to its end. A failure is an answer too: look at `exitCode`. */
-export async function run(name: ProgramName, args: readonly string[], env: Environment, input?: string): Promise<Ran> {
-  const result = await execa(process.execPath, [bin(name), ...args], {
+export async function run(name: ProgramName, args: readonly string[], env: Environment, release = thisRelease): Promise<Ran> {
+  const result = await execa(process.execPath, [bin(release, name), ...args], {
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
     extendEnv: false,
     reject: false,
     timeout: 300_000,
-    ...(input === undefined ? { stdin: 'ignore' } : { input }),
+    stdin: 'ignore',
   })
   const stdout = result.stdout as string
   return { exitCode: result.exitCode ?? -1, stdout, stderr: result.stderr as string, json: () => JSON.parse(stdout) }

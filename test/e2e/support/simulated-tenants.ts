@@ -20,8 +20,10 @@ type Asked = Readonly<{ body?: unknown; daemon?: number; headers?: Readonly<Reco
 
 const password = 'correct horse battery'
 
-/** `count` daemons, with the settings `more`. Everything goes with `end()`. */
-export async function simulatedTenants({ count = 1, more = {} }: Readonly<{ count?: number; more?: Environment }> = {}) {
+type Given = Readonly<{ count?: number; more?: Environment; release?: string }>
+
+/** `count` daemons, with the settings `more`, of this release or another one. Everything goes with `end()`. */
+export async function simulatedTenants({ count = 1, more = {}, release }: Given = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-modules-'))
   const postgres = await embeddedPostgres()
   const first = await freePorts(count)
@@ -44,15 +46,15 @@ export async function simulatedTenants({ count = 1, more = {} }: Readonly<{ coun
   const passwordFile = join(folder, 'password')
   await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
   const withPassword = ['--password-file', passwordFile]
-  ok(await run('tenantryd', ['admin', 'create', '--name', 'root', '--role', 'admin', ...withPassword], main.env))
+  ok(await run('tenantryd', ['admin', 'create', '--name', 'root', '--role', 'admin', ...withPassword], main.env, release))
   for (const { start, url } of daemons) {
-    start()
+    start(release)
     await eventually('the daemon is ready', async () => (await fetch(`${url}/readyz`)).ok, { timeoutMs: 60_000 })
   }
 
   /** The command line of a person; each person has own stored logins. */
   const envOf = (person: string): Environment => ({ TENANTRY_URL: main.url, XDG_CONFIG_HOME: join(folder, `config-of-${person}`) })
-  const tenantry = (person: string, ...args: string[]) => run('tenantry', args, envOf(person))
+  const tenantry = (person: string, ...args: string[]) => run('tenantry', args, envOf(person), release)
   const must = async (person: string, ...args: string[]) => ok(await tenantry(person, ...args))
   for (const { url } of daemons) await must('root', 'login', '--url', url, '--name', 'root', ...withPassword)
 
