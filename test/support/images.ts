@@ -9,7 +9,7 @@ const chunk = (type: string, data: Buffer): Buffer => {
 }
 
 /** A PNG of one colour, which browsers show. */
-export function aPng(width: number, height: number, rgb: readonly [number, number, number] = [11, 83, 148]): Buffer {
+export function aPng(width: number, height: number, rgb: readonly [number, number, number] = [11, 83, 148]): Buffer<ArrayBuffer> {
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width, 0)
   head.writeUInt32BE(height, 4)

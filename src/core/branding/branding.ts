@@ -18,9 +18,6 @@ export type Branding = z.infer<typeof Branding>
 /** As a tenant has it stored. */
 export type StoredBranding = Readonly<{ tenantName: string; color: string | null; logoId: string | null }>
 
-/** The edge lets bodies of 1 MB pass. */
-export const logoLimits = { bytes: 512 * 1024, minSide: 16, maxSide: 2048 } as const
-
 export const LogoKey = z.string().regex(/^logo_[0-9a-z]{20}$/, 'must be the id of a logo')
 
 export const logoRoute = '/api/public/logos/:logoId'

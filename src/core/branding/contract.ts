@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Contract, endpoint, file, open, platform } from '../contract/index.ts'
-import { Branding, BrandingChange, LogoKey, logoLimits, logoRoute } from './branding.ts'
+import { Branding, BrandingChange, LogoKey, logoRoute } from './branding.ts'
+import { logoLimits } from './logo-limits.ts'
 
 const path = '/api/platform/v1/branding'
 const auth = platform('manageUsers')
