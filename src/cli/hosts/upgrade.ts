@@ -56,7 +56,7 @@ export const upgrade = command('upgrade', 'Upgrade the agents of hosts: one firs
   exit: ({ hosts }, { plan }) => (!plan && hosts.some(({ state }) => state === 'failed') ? 1 : 0),
   examples: [
     'upgrade --to 0.2.1 --plan',
-    `upgrade --to 0.2.1 --parallel 4 --run 'ssh root@"$HOST" "npm install -g ./agent.tgz && systemctl restart tenantry-agent"'`,
+    `upgrade --to 0.2.1 --parallel 4 --run './install-agent "$HOST"'`,
   ],
 })
 
