@@ -20,7 +20,8 @@ type BotMessage = Readonly<{
  * Sends a message as the platform's bot and returns its event id. The bot joins the room by its first message. Throws HOMESERVER_UNREACHABLE
  * (down, or fenced during an update), PAYLOAD_TOO_LARGE, NO_ROOM (the chat server has no such room, or the platform is not in it).
  */
-export async function sendAsBot(chat: Chat, message: BotMessage): Promise<string> {
+export async function sendAsBot(chat: Chat, sent: BotMessage): Promise<string> {
+  const message = withMentionsThatFit(sent)
   assertFits(message)
   const first = await put(chat, message)
   if (first.eventId !== undefined) return first.eventId
@@ -42,8 +43,18 @@ const contentOf = ({ body, html, mentions = [] }: BotMessage) => ({
   ...(mentions.length === 0 ? {} : { 'm.mentions': { user_ids: [...mentions] } }),
 })
 
+const contentBytes = (message: BotMessage): number => Buffer.byteLength(JSON.stringify(contentOf(message)))
+
+/** A long message is sent with fewer mentions rather than not at all. */
+function withMentionsThatFit(message: BotMessage): BotMessage {
+  let { mentions = [] } = message
+  while (mentions.length > 0 && contentBytes({ ...message, mentions }) > maxContentBytes)
+    mentions = mentions.slice(0, Math.floor(mentions.length / 2))
+  return { ...message, mentions }
+}
+
 function assertFits(message: BotMessage): void {
-  const bytes = Buffer.byteLength(JSON.stringify(contentOf(message)))
+  const bytes = contentBytes(message)
   if (bytes <= maxContentBytes) return
   throw problem(
     'PAYLOAD_TOO_LARGE',

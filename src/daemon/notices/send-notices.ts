@@ -17,24 +17,35 @@ export type NoticesDeps = Readonly<{ db: Db; clock: Clock; homeservers: Homeserv
 
 const [roleTopic, sendTopic] = ['notices.role', 'notices.user'] as const
 
-/** `at`: when it was asked; the same task may ask the same user again later. `by` gets no notice. */
-const Notice = z.object({
-  tenantId: z.string(),
-  kind: z.enum(['task', 'checkpoint']),
-  id: z.string(),
-  at: z.string(),
-  by: z.string().nullable(),
-})
-const OfRole = Notice.extend({ role: z.string() })
+/** `atMs`: the minute in which a user was asked. */
+const Notice = z.object({ tenantId: z.string(), kind: z.enum(['task', 'checkpoint']), atMs: z.number() })
+const OfRole = Notice.extend({ role: z.string(), by: z.string().nullable() })
 const OfUser = Notice.extend({ userId: z.string() })
 
-const jobOf = (topic: string, payload: z.infer<typeof Notice>) => ({
-  ...{ topic, payload },
-  ...chatQueue({ tenantId: payload.tenantId, what: 'notices', key: payload.id }),
+const minuteMs = 60_000
+/** A notice that could not be sent for this long, as while the chat server is away, is of no use. */
+const staleMs = 60 * minuteMs
+
+type Notified = Readonly<{ tenantId: string; kind: 'task' | 'checkpoint'; at: string }> & Asked
+
+/**
+ * The job that notifies the phones of those whom a task or checkpoint asks; `by` gets no notice of what is for a role. It does not name the task: all
+ * tasks of a minute are one notice, because equal jobs run once.
+ */
+export function noticeJob({ tenantId, kind, at, ...asked }: Notified, by: string | null) {
+  const notice = { tenantId, kind, atMs: Math.floor(Date.parse(at) / minuteMs) * minuteMs }
+  return 'userId' in asked ? jobOfUser({ ...notice, userId: asked.userId }) : jobOfRole({ ...notice, role: asked.role, by })
+}
+
+const jobOfUser = (payload: z.infer<typeof OfUser>) => ({
+  ...{ topic: sendTopic, payload },
+  ...chatQueue({ tenantId: payload.tenantId, what: 'notices', key: payload.userId }),
 })
 
-/** The job that notifies the phones of those whom a task or checkpoint asks. It has ids alone. */
-export const noticeJob = (notice: z.infer<typeof Notice> & Asked) => jobOf('userId' in notice ? sendTopic : roleTopic, notice)
+const jobOfRole = (payload: z.infer<typeof OfRole>) => ({
+  ...{ topic: roleTopic, payload },
+  ...chatQueue({ tenantId: payload.tenantId, what: 'notices', key: `role:${payload.role}` }),
+})
 
 /** A task for more holders asks none of them: it would be noise on every phone. */
 const maxHolders = 200
@@ -45,15 +56,16 @@ const maxHolders = 200
  */
 export const noticeJobs = (deps: NoticesDeps): Readonly<Record<string, JobHandler>> => ({
   [roleTopic]: async (payload) => {
-    const { role, ...notice } = OfRole.parse(payload)
+    const { role, by, ...notice } = OfRole.parse(payload)
     const holders = await activeUsersWithRole(deps.db, { tenantId: notice.tenantId, role })
-    const asked = holders.filter((userId) => userId !== notice.by)
+    const asked = holders.filter((userId) => userId !== by)
     if (asked.length === 0 || asked.length > maxHolders) return
-    const jobs = asked.map((userId) => jobOf(sendTopic, { ...notice, userId } as z.infer<typeof OfUser>))
+    const jobs = asked.map((userId) => jobOfUser({ ...notice, userId }))
     await deps.db.transaction().execute((tx) => executeWrites(tx, [insertJobs(deps.clock, jobs)]))
   },
   [sendTopic]: async (payload) => {
-    const { tenantId, userId, kind, id, at } = OfUser.parse(payload)
+    const { tenantId, userId, kind, atMs } = OfUser.parse(payload)
+    if (deps.clock.now().getTime() - atMs > staleMs) return
     const [tenant, user] = [await tenantById(deps.db, tenantId), await findUserById(deps.db, userId)]
     if (tenant?.status !== 'active' || user?.status !== 'active' || user.tenantId !== tenantId) return
     const chat = { homeserver: deps.homeservers.of(tenant.id), chatDomain: tenant.chatDomain }
@@ -61,7 +73,7 @@ export const noticeJobs = (deps: NoticesDeps): Readonly<Record<string, JobHandle
     const roomId = await roomWith(deps, chat, { tenant, userId, chatId })
     if (roomId === undefined) return
     const body = textIn(textLanguageOf(user.locale), `notice.${kind}`, { organisation: tenant.branding.tenantName })
-    await sendAsBot(chat, { roomId, body, mentions: [chatId], transactionId: `${id}.${Date.parse(at)}` })
+    await sendAsBot(chat, { roomId, body, mentions: [chatId], transactionId: `notice.${kind}.${userId}.${atMs}` })
   },
 })
 

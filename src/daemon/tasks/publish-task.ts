@@ -15,7 +15,7 @@ export async function publishTaskEvents(tx: Tx, clock: Clock, changes: readonly 
   const jobs = changes.flatMap(({ before, after, by }) => {
     const asked = newlyAsked(before, after)
     if (!asked || ('userId' in asked && asked.userId === by)) return []
-    return [noticeJob({ tenantId: after.tenantId, kind: 'task', id: after.id, at: after.updatedAt, by, ...asked })]
+    return [noticeJob({ tenantId: after.tenantId, kind: 'task', at: after.updatedAt, ...asked }, by)]
   })
   const writes = jobs.length === 0 ? [] : [insertJobs(clock, jobs)]
   await recordEvents(tx, clock, { tenantId: first.after.tenantId, events: changes.map(eventOf), writes })

@@ -10,18 +10,20 @@ async function aWorld(db: Db) {
   const world = await aSpacesWorld(db)
   const handlers = noticesFeature.jobs?.(world) ?? {}
   const work = () => drainJobs({ db, clock: world.clock, log: world.log, handlers })
-  let count = 0
-  const ask = async (
+  const enqueue = (
     asked: { userId: string } | { role: string },
-    { id = `tsk_${count++}`, kind = 'task' as 'task' | 'checkpoint', by = null as string | null } = {},
+    { kind = 'task' as 'task' | 'checkpoint', by = null as string | null } = {},
   ) => {
-    const notice = { tenantId: world.tenantId, kind, id, at: world.clock.now().toISOString(), by, ...asked }
-    await db.transaction().execute((tx) => enqueueJob(tx, world.clock, noticeJob(notice)))
+    const notice = { tenantId: world.tenantId, kind, at: world.clock.now().toISOString(), ...asked }
+    return db.transaction().execute((tx) => enqueueJob(tx, world.clock, noticeJob(notice, by)))
+  }
+  const ask: typeof enqueue = async (...of) => {
+    await enqueue(...of)
     await work()
   }
   const change = (user: PlatformPrincipal, set: Readonly<Record<string, string>>) =>
     db.updateTable('users').set(set).where('id', '=', user.userId).execute()
-  return { ...world, ask, change, messages: world.chat.rooms.messages }
+  return { ...world, enqueue, work, ask, change, messages: world.chat.rooms.messages }
 }
 
 onBothDialects('a notice of a task', (fresh) => {
@@ -61,10 +63,23 @@ onBothDialects('a notice of a task', (fresh) => {
     expect(messages()).toEqual([])
   })
 
-  test('is sent once, also when its job runs again', async () => {
-    const { aUser, ask, messages } = await aWorld(await fresh())
-    const { userId } = await aUser('anna')
-    for (const _ of [1, 2]) await ask({ userId }, { id: 'tsk_same' })
-    expect(messages()).toHaveLength(1)
+  test('is one for all tasks of a minute, also for each holder of a role', async () => {
+    const { aUser, enqueue, work, ask, change, messages, clock } = await aWorld(await fresh())
+    for (const name of ['anna', 'ben']) await change(await aUser(name), { roles: '["teacher"]' })
+    for (let task = 0; task < 20; task++) await enqueue({ role: 'teacher' })
+    await work()
+    await ask({ role: 'teacher' })
+    expect(messages()).toHaveLength(2)
+    await clock.advance(60_000)
+    await ask({ role: 'teacher' })
+    expect(messages()).toHaveLength(4)
+  })
+
+  test('is not sent an hour later', async () => {
+    const { aUser, enqueue, work, messages, clock } = await aWorld(await fresh())
+    await enqueue(await aUser('anna'))
+    await clock.advance(62 * 60_000)
+    await work()
+    expect(messages()).toEqual([])
   })
 })

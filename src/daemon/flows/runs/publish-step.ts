@@ -42,9 +42,9 @@ function noticesOf({ run, effects, at }: Pick<AppliedStep, 'run' | 'effects' | '
   const closed = new Set(effects.flatMap((effect) => (effect.type === 'closed' ? [effect.token.id] : [])))
   return effects.flatMap((effect) => {
     if (effect.type !== 'opened' || !isCheckpoint(effect.token.elementId) || closed.has(effect.token.id)) return []
-    const notice = { tenantId: run.tenantId, kind: 'checkpoint', id: checkpointId(run.id, effect.token.id), at, by: null } as const
-    if (effect.role !== null) return [noticeJob({ ...notice, role: roleKey(effect.role) })]
-    return run.state.startedBy === null ? [] : [noticeJob({ ...notice, userId: run.state.startedBy })]
+    const notice = { tenantId: run.tenantId, kind: 'checkpoint', at } as const
+    if (effect.role !== null) return [noticeJob({ ...notice, role: roleKey(effect.role) }, null)]
+    return run.state.startedBy === null ? [] : [noticeJob({ ...notice, userId: run.state.startedBy }, null)]
   })
 }
 
