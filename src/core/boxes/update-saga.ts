@@ -98,6 +98,8 @@ const hotCopy: Forward = {
   name: 'hot-copy',
   holds: ({ begun, entries }, { isLogKept = true }) =>
     isLogKept || begun.has('fence') || begun.has('stop') || wasSkipped(entries, 'hot-copy'),
+  // An agent of a former version may have begun the update without one. The copy that it has made since is the only one of the former database.
+  isPast: ({ begun }) => !begun.has('hot-copy') && (begun.has('fence') || begun.has('stop')),
 }
 
 const stepsOf = (order: FenceOrder): readonly Forward[] => {

@@ -296,6 +296,12 @@ describe('a snapshot from a hot copy', () => {
     expect([refusalAfter(events, hot(world)), stepAfter(events, hot(world))]).toEqual([undefined, next])
   })
 
+  // Its copy is that of the stopped database, and another one would be of the new version.
+  test.each(rows)('%s, also where an agent of a former version began without a hot copy', (_, events, world, next) => {
+    const begun = events.filter(({ step }) => step !== 'hot-copy')
+    expect([refusalAfter(begun, hot(world)), stepAfter(begun, hot(world))]).toEqual([undefined, next])
+  })
+
   test('a box that stays fenced until it is stable has it stored meanwhile', () => {
     const recreated = [...untilCopied, ...did('rewrite', 'recreate')]
     const stored: UpdateEvent[] = [mark('snapshot', 'intent'), { ...mark('snapshot', 'done'), data: { isStable: true } }]
