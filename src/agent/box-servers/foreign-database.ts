@@ -117,6 +117,7 @@ select format('alter role %I rename to %I', rolname, ${literal(own.superuser)}) 
 where oid = ${firstRole} and rolname <> ${literal(own.superuser)} \\gexec
 alter role ${quoted(own.superuser)} with superuser login createdb createrole replication bypassrls connection limit -1 valid until 'infinity' password null;
 alter role ${quoted(own.superuser)} reset all;
+alter role ${quoted(own.superuser)} in database ${quoted(database)} reset all;
 alter database ${quoted(database)} owner to ${owner};
 alter database ${quoted(database)} reset all;
 alter database ${quoted(database)} connection limit -1;

@@ -40,6 +40,7 @@ export const databaseSql = `select json_build_object(
     where datname = current_database() and (datcollate, datctype, provider) <> ('C', 'C', 'c')),
   'ownObjects', (select coalesce(json_agg(found order by found), '[]') from (
     select 'event trigger ' || evtname as found from pg_event_trigger
+    union all select 'template database ' || datname from pg_database where datistemplate and datname not in ('template0', 'template1')
     union all select 'prepared transaction ' || gid from pg_prepared_xacts
     union all select 'subscriptions' where exists (select from pg_stat_subscription)
     union all select 'foreign server ' || srvname from pg_foreign_server

@@ -1,7 +1,7 @@
 import { lchown, lstat, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DatabaseCopy } from '../../core/boxes/index.ts'
-import { problem, sha256Hex } from '../../core/kit/index.ts'
+import { problem, randomText } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { runConcurrently } from '../backup/index.ts'
 import type { ForeignContent, ForeignDatabase } from '../ports/index.ts'
@@ -10,14 +10,16 @@ import {
   controlOf,
   copyRunningDatabase,
   copySegments,
+  dataFolderIn,
   defaultBytesPerSecond,
   linkToOutside,
   paceOf,
   type RunningCopy,
   segmentsBetween,
   startOfSegment,
+  within,
 } from '../update/index.ts'
-import { databaseFolder, freshDatabase } from './box-volumes.ts'
+import { databaseFolder, freshDatabase, volumeOf } from './box-volumes.ts'
 import type { ImportRun } from './import-run.ts'
 
 // The files of the foreign database are copied into the box's volume while it serves. Once its chat server is stopped, the rest of its log is
@@ -40,13 +42,16 @@ type Source = Readonly<{ database: ForeignDatabase; planned: DatabaseCopy }>
 /** Copies the files while the stack serves. The volume of the box has a new database where they are not copied. */
 export async function copyBase(run: ImportRun, { database, planned }: Source, signal: AbortSignal): Promise<Base> {
   if (planned.mode === 'dump' || !database.files) return { dumped: planned.reason ?? 'the data of its PostgreSQL are not accessible' }
+  const limit = within({ clock: run.deps.clock, signal }, run.payload.deadlineMs / 2)
   try {
-    return await copyFiles(run, database, { ...database.files, signal })
+    return await copyFiles(run, database, { ...database.files, signal: limit.signal })
   } catch (error) {
     signal.throwIfAborted()
     await endBackup(run)
     await freshDatabase(run, signal)
     return { dumped: reportDump(run, 'copy', error as Error) }
+  } finally {
+    limit.end()
   }
 }
 
@@ -70,10 +75,11 @@ async function copyFiles(run: ImportRun, database: ForeignDatabase, { folder, sy
   const owner = await lstat(join(into, 'PG_VERSION'))
   await deps.engine.discard(box.project, ['postgres'])
   for (const name of await readdir(into)) await rm(join(into, name), { recursive: true, force: true })
-  const name = `tenantry_import_${sha256Hex(context.commandId).slice(0, 12)}`
+  // The server may still be ending the session of an earlier try.
+  const name = `tenantry_import_${randomText(deps.random, 12)}`
   const backup = await deps.servers.beginForeignBackup(database, { slug: box.slug, name }, context.signal)
   run.backup.open = backup
-  const pace = paceOf(deps, { commandId: context.commandId, bytesPerSecond: defaultBytesPerSecond, folder: into, signal })
+  const pace = paceOf(deps, { commandId: context.commandId, bytesPerSecond: defaultBytesPerSecond, folders: [folder, into], signal })
   const isLeftOut = (path: string) => leftOut.has(path)
   const copied = await copyRunningDatabase({ from: folder, into, data: folder, backup }, { pace, signal, isLeftOut })
   for (const [file, text] of settings) if (text !== undefined) await writeFileAtomic(join(into, file), text)
@@ -108,7 +114,8 @@ export async function takeCopy(
   const { servers } = deps
   if (!backup.open || !database.files) throw problem('CONFLICT', 'the agent was restarted after the copy')
   const { segment, segmentBytes } = base
-  const into = await databaseFolder(run)
+  // The copy may have other data folders in it.
+  const into = await dataFolderIn((await volumeOf(run, 'postgres'))[1], database.files.systemId)
   const next = await backup.open.switchLog()
   await copySegments({ from: database.files.folder, into }, segmentsBetween(segment, next, segmentBytes).slice(0, -1), signal)
   let content: ForeignContent | undefined

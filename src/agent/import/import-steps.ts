@@ -101,8 +101,11 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
     },
     rest: (at) => engine.stopContainers(stackIn(at).last.map(({ id }) => id)),
     tidy: () => rm(dirname(run.dumpFolder), { recursive: true, force: true }),
-    // Its edge lets go of the addresses of the stack.
-    halt: () => engine.stop(box.project, Service.options),
+    // Its edge lets go of the addresses of the stack, whose server keeps no more log.
+    halt: async () => {
+      await endBackup(run)
+      await engine.stop(box.project, Service.options)
+    },
     clear: async () => {
       await engine.removeProject(box.project.name)
       await rm(box.project.folder, { recursive: true, force: true })

@@ -57,7 +57,8 @@ export async function copyLiveFolder(from: string, into: string, { signal, isLef
 }
 
 async function copyInParts(source: string, target: string, { signal, pace }: Pick<LiveCopy, 'signal' | 'pace'>): Promise<number> {
-  const input = await open(source, 'r')
+  // A link would show what is outside.
+  const input = await open(source, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     const output = await open(target, 'wx')
     try {

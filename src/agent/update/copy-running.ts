@@ -67,12 +67,13 @@ async function writeAsOwner(folder: string, name: string, content: string | Buff
 
 const checkEveryBytes = 256 * 1024 * 1024
 
-type Pace = Readonly<{ commandId: string; bytesPerSecond: number; folder: string; signal: AbortSignal }>
+/** `folders`: on each disk that fills meanwhile. The log that the server keeps for the copy is on its own. */
+type Pace = Readonly<{ commandId: string; bytesPerSecond: number; folders: readonly string[]; signal: AbortSignal }>
 
 /** Keeps to a speed, and ends where the kept log and the copy fill the disk. */
 export function paceOf(
   { clock, disk }: Readonly<{ clock: Clock; disk: DiskSpace }>,
-  { commandId, bytesPerSecond, folder, signal }: Pace,
+  { commandId, bytesPerSecond, folders, signal }: Pace,
 ): (bytes: number) => Promise<void> {
   const wait = pacer(clock, bytesPerSecond)
   let unchecked = 0
@@ -80,11 +81,24 @@ export function paceOf(
     unchecked += bytes
     if (unchecked >= checkEveryBytes) {
       unchecked = 0
-      if ((await unreservedBytes(disk, commandId, folder)) < reserveBytes)
-        throw problem('DISK_FULL', 'the disk filled up while the database was copied')
+      for (const folder of folders)
+        if ((await unreservedBytes(disk, commandId, folder)) < reserveBytes)
+          throw problem('DISK_FULL', 'the disk filled up while the database was copied')
     }
     await wait(bytes, signal)
   }
+}
+
+/** A copy must leave time for what follows it. */
+export function within(
+  { clock, signal }: Readonly<{ clock: Clock; signal: AbortSignal }>,
+  ms: number,
+): { signal: AbortSignal; end(): void } {
+  const [over, late] = [new AbortController(), new AbortController()]
+  void clock.sleep(ms, over.signal).then(() => {
+    if (!over.signal.aborted) late.abort(problem('COMMAND_EXPIRED', 'the copy takes longer than half of the time of the command'))
+  })
+  return { signal: AbortSignal.any([signal, late.signal]), end: () => over.abort('ended') }
 }
 
 /** Waits once the bytes are ahead of their time. */

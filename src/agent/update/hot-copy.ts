@@ -6,7 +6,7 @@ import type { CommandContext, DatabaseBackup, LocalBox, StreamPositions } from '
 import { assertStoppedCleanly, dropColdCopy, forgetColdCopy, lastRunOf, writeMark } from './cold-copy.ts'
 import { controlOf, dataFolderIn } from './control-file.ts'
 import { linkToOutside } from './copy-folder.ts'
-import { copyRunningDatabase, defaultBytesPerSecond, paceOf } from './copy-running.ts'
+import { copyRunningDatabase, defaultBytesPerSecond, paceOf, within } from './copy-running.ts'
 import { stageBoxFolder } from './dump-server.ts'
 import { copySegments, segmentOf, segmentsBetween } from './log-segments.ts'
 import { beforeOf, type ColdCopy, coldVolume, type HotBase, type HotCopy, isUpgrade, notUpgraded, type UpdateRun } from './update-run.ts'
@@ -35,7 +35,7 @@ export async function makeHotCopy(run: UpdateRun): Promise<HotCopy> {
   if (notHot !== undefined) return skipped(run, 'hot-copy', notHot)
   const { deps, payload } = run
   const begun = deps.clock.monotonicMs()
-  const limit = within(run, (payload.deadlineMs - run.elapsedMs()) / 2)
+  const limit = within({ clock: deps.clock, signal: run.signal }, (payload.deadlineMs - run.elapsedMs()) / 2)
   try {
     return await copyBase({ ...run, signal: limit.signal }, begun)
   } catch (error) {
@@ -55,15 +55,6 @@ function skipped(run: UpdateRun, step: 'hot-copy' | 'cold-copy', reason: string)
   if (isUpgrade(run) && step === 'hot-copy') throw problem('UPDATE_FAILED', notUpgraded(run, detail))
   run.context.progress({ step, detail })
   return { skipped: detail }
-}
-
-/** A copy must leave time for the update. */
-function within({ deps, signal }: UpdateRun, ms: number): { signal: AbortSignal; end(): void } {
-  const [over, late] = [new AbortController(), new AbortController()]
-  void deps.clock.sleep(ms, over.signal).then(() => {
-    if (!over.signal.aborted) late.abort(problem('COMMAND_EXPIRED', 'the copy takes longer than half of the time of the update'))
-  })
-  return { signal: AbortSignal.any([signal, late.signal]), end: () => over.abort('ended') }
 }
 
 /** A server may still be ending the session of an earlier try. */
@@ -91,7 +82,7 @@ async function copyBase(run: UpdateRun, begun: number): Promise<HotBase> {
   const backup = await deps.servers.beginBackup(box, nameOf(run), context.signal)
   backups.set(context, backup)
   const bytesPerSecond = payload.fence.copyBytesPerSecond ?? defaultBytesPerSecond
-  const pace = paceOf(deps, { commandId: context.commandId, bytesPerSecond, folder: from, signal })
+  const pace = paceOf(deps, { commandId: context.commandId, bytesPerSecond, folders: [from], signal })
   const copied = await copyRunningDatabase({ from, into, data, backup }, { pace, signal })
   return { ...copied, tookMs: Math.round(deps.clock.monotonicMs() - begun), fromLsn: backup.fromLsn }
 }

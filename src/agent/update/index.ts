@@ -4,7 +4,7 @@
 export type { ChangeDeps as UpdateDeps } from '../change/index.ts'
 export { controlOf, dataFolderIn, stableControl } from './control-file.ts'
 export { linkToOutside } from './copy-folder.ts'
-export { copyRunningDatabase, defaultBytesPerSecond, paceOf, type RunningCopy } from './copy-running.ts'
+export { copyRunningDatabase, defaultBytesPerSecond, paceOf, type RunningCopy, within } from './copy-running.ts'
 export { dumpProjects, sweepDumpServers } from './dump-server.ts'
 export { copySegments, segmentOf, segmentsBetween, startOfSegment } from './log-segments.ts'
 export { prefetch } from './prefetch.ts'

@@ -39,11 +39,9 @@ export async function copySegments({ from, into }: Folders, names: readonly stri
   for (const name of names) {
     signal.throwIfAborted()
     const [source, target] = [join(from, 'pg_wal', name), join(into, 'pg_wal', name)]
-    const size = await lstat(source).then(
-      ({ size }) => size,
-      () => undefined,
-    )
-    if (size === undefined || (await isUnusedSegment(source, size)))
+    const found = await lstat(source).catch(() => undefined)
+    if (found && !found.isFile()) throw problem('CONFLICT', `${source} is no file`)
+    if (found === undefined || (await isUnusedSegment(source, found.size)))
       throw problem('CONFLICT', `PostgreSQL has removed the segment ${name} of its write-ahead log`)
     await copyFile(source, target)
     if (process.getuid?.() === 0) await chown(target, owner.uid, owner.gid)

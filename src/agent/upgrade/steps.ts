@@ -124,7 +124,7 @@ async function copy(run: UpgradeRun, { mount, systemId, root }: Source): Promise
   if (into === undefined) throw problem('CONFLICT', `the folder of ${volumeOf(former)} is not accessible`)
   const backup = await deps.servers.beginBackup(box, `tenantry_upgrade_${sha256Hex(commandId).slice(0, 12)}`, signal)
   try {
-    const pace = paceOf(deps, { commandId, bytesPerSecond: defaultBytesPerSecond, folder: root, signal })
+    const pace = paceOf(deps, { commandId, bytesPerSecond: defaultBytesPerSecond, folders: [root], signal })
     await copyRunningDatabase({ from: root, into, data, backup }, { pace, signal })
   } finally {
     await backup.end()
