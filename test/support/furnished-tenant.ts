@@ -4,6 +4,7 @@ import { createKey } from '../../src/daemon/automation/keys.ts'
 import { type Db, dialectOf, openDatabase } from '../../src/daemon/db/index.ts'
 import { insertRefreshToken, newRefreshToken, refreshHash } from '../../src/daemon/sessions/sessions.repo.ts'
 import { systemClock, systemRandom } from '../../src/node/index.ts'
+import { aPng } from './images.ts'
 import { aPlatformUser } from './platform-user.ts'
 import { clientOf, type RunningDaemon } from './running-daemon.ts'
 
@@ -48,8 +49,9 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   const named = [...Object.values({ ...own, ...keys, ...store.keys }), event['tasks/:taskId']].flat()
   const ids = [rows.tenantId, rows.headId, store.developerId, ...named.filter((id) => !shared.includes(id))]
   const marks = [rows.headId, word, rows.refreshToken, refreshHash(rows.refreshToken)]
-  // A version is a number of its board, so it is no id of the tenant.
-  const all = { ...own, ...keys, ...store.keys, ...event, 'versions/:version': ['1'] }
+  // A version is a number of its board, and a screenshot one of an item of all tenants: neither is an id of the tenant.
+  const others = { 'versions/:version': ['1'], 'screenshots/:id': [newId(systemRandom, 'mss')] }
+  const all = { ...own, ...keys, ...store.keys, ...event, ...others }
   return {
     slug,
     tenantId: rows.tenantId,
@@ -84,6 +86,7 @@ export async function furnish(
   const folder = await boss.files.createFolder({ params: { spaceId: hidden.id }, body: { name: `${word} folder` } })
   const upload = { content: new Blob([`${word} bytes`]), fileName: `${word}.txt`, fields: { folderId: folder.id } }
   const file = await boss.files.uploadFile({ params: { spaceId: hidden.id }, upload })
+  const { logoPath } = await boss.branding.putLogo({ upload: { content: new Blob([aPng(32, 32)]), fileName: `${word}.png` } })
   const task = await boss.tasks.createTask({ body: { title: `${word} task`, spaceId: hidden.id, assigneeId: memberId } })
   const other = await boss.tasks.createTask({ body: { title: `${word} role`, assignedRole: 'teacher', externalId: `${word}-1` } })
   const board = await boss.boards.createBoard({
@@ -122,6 +125,7 @@ export async function furnish(
     ...{ 'spaces/:spaceId': [hidden.id, open.id], 'folders/:folderId': [folder.id] },
     ...{
       'files/:fileId': [file.id],
+      'logos/:logoId': [logoPath?.split('/').at(-1) as string],
       'tasks/:id': [task.id, other.id],
       'cascade-boards/:id': [board.id, timed.id, subscription.installedTemplateId as string],
     },
