@@ -5,10 +5,9 @@ import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { bytesOf, type FileBody, type Upload } from '../http/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
-import { findItem } from './items.repo.ts'
 import type { ScreenshotTable } from './marketplace.tables.ts'
 import { expectReview } from './review-due.ts'
-import { findScreenshot, screenshotKey, toScreenshot } from './screenshots.repo.ts'
+import { findScreenshot, findShownScreenshot, screenshotKey, toScreenshot } from './screenshots.repo.ts'
 import { findSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
 import { assertConfirmed, lockOwnSubmission, ownSubmission } from './vendor-account.ts'
 
@@ -120,10 +119,8 @@ export async function readReviewScreenshot(deps: Reading, { id }: One): Promise<
 
 /** A screenshot that its item shows, which a reviewer has approved. Throws NOT_FOUND. */
 export async function readScreenshot(deps: Reading, { id }: One): Promise<FileBody> {
-  const row = await findScreenshot(deps.db, id)
-  const itemId = row && (await findSubmission(deps.db, row.submission_id))?.approvedItemId
-  const item = itemId ? await findItem(deps.db, itemId) : undefined
-  if (!row || item?.status !== 'published' || !item.screenshots.includes(id)) throw noSuchScreenshot(id)
+  const row = await findShownScreenshot(deps.db, id)
+  if (!row) throw noSuchScreenshot(id)
   return bodyOf(deps, row)
 }
 

@@ -330,6 +330,29 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect((await room.operator.approveMarketplaceSubmission({ params: { id: waiting.id }, body: {} })).item.version).toBe('1.1.0')
   })
 
+  test('lists and pictures read no bundle, which has up to 1 MB', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const item = await room.published()
+    const account = await room.vendor(ann)
+    const params = { id: item.id }
+    const sent = await account.submitVersion({ params, body: content() })
+    const shot = await account.addScreenshot({ params: { id: sent.id }, upload: picture(aPng(100, 100)) })
+    await room.operator.approveMarketplaceSubmission({ params: { id: sent.id }, body: { round: 2 } })
+    await room.clock.advance(hourMs)
+    const waiting = await account.submitVersion({ params, body: content({ version: '1.2.0' }) })
+    await room.db.updateTable('marketplace_submissions').set({ bundle: 'no JSON' }).execute()
+    expect((await account.listVendorSubmissions({})).submissions).toHaveLength(3)
+    expect((await account.showVendorSubmission({ params: { id: waiting.id } })).version).toBe('1.2.0')
+    expect((await account.showVendorItem({ params })).versions).toHaveLength(3)
+    expect(await codeOf(account.submitVersion({ params, body: content({ version: '1.3.0' }) }))).toBe('CONFLICT')
+    await account.addScreenshot({ params: { id: waiting.id }, upload: picture(aPng(100, 100)) })
+    expect((await room.operator.listMarketplaceSubmissions({})).submissions).toHaveLength(3)
+    expect((await room.stranger.showSubmissionState({ params: { id: sent.id } })).status).toBe('approved')
+    await room.db.updateTable('marketplace_items').set({ bundle: 'no JSON' }).execute()
+    for (const path of ['/api/public/marketplace/screenshots/', '/api/vendor/v1/screenshots/'])
+      expect((await fetch(`${room.url}${path}${shot.id}`, { headers: { authorization: account.authorization } })).status).toBe(200)
+  })
+
   test('nothing of another vendor is found: items, submissions, screenshots and versions', async () => {
     const room = await aMarketplaceWorld(await fresh())
     const item = await room.published()
