@@ -49,6 +49,7 @@ export { cancelInstallation } from './leave-item.ts'
 export { isSamePrice, type Price, priceFor } from './own-price.ts'
 
 export { publishSeeds } from './publish-seeds.ts'
+export { screenshotsStored, someScreenshotKeys } from './screenshots.repo.ts'
 export { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription, subscriptionsOf } from './subscriptions.repo.ts'
 export { vendorIdsOf } from './vendor-account.ts'
 export { authenticateVendor } from './vendor-sessions.ts'

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/core/kit/index.ts'
+import { namedObjects, someObjects } from '../../../src/daemon/app/index.ts'
 import { deleteOldSubmissions } from '../../../src/daemon/marketplace/delete-old-submissions.ts'
 import { deleteOldScreenshots } from '../../../src/daemon/marketplace/screenshots.ts'
 import { deleteEndedSessions } from '../../../src/daemon/marketplace/vendor-links.ts'
@@ -225,6 +226,8 @@ onBothDialects('accounts of vendors', (fresh) => {
     await account.deleteScreenshot({ params: { id: sent.id, screenshotId: other.id } })
     expect(await codeOf(account.deleteScreenshot({ params: { id: sent.id, screenshotId: other.id } }))).toBe('NOT_FOUND')
     expect(objects.keys()).toEqual([`marketplace/${shot.id}`])
+    expect(await someObjects(room.db)).toEqual(objects.keys())
+    expect(await namedObjects(room.db)).toEqual([{ key: `marketplace/${shot.id}`, sha256: sha256Hex(aPng(640, 480)) }])
 
     const shown = await room.operator.showMarketplaceSubmission({ params: { id: sent.id } })
     expect(shown).toMatchObject({ forItem: { id: item.id, version: '1.0.0' }, proven: true, round: 4, screenshots: [{ id: shot.id }] })
