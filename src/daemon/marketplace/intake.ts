@@ -59,6 +59,16 @@ export async function countSubmission(deps: Deps, tx: Tx, { address }: Readonly<
 export const countAnswer = (deps: Deps, tx: Tx, { id }: Readonly<{ id: string }>): Promise<void> =>
   countHourly(deps, tx, { subject: `answer ${id}`, sent: `Submission ${id} was sent again ${maxSubmissions} times` })
 
+/** Screenshots an hour that are added to one submission or deleted: enough to replace all of them twice. */
+const maxScreenshotChanges = 30
+
+/** Throws RATE_LIMITED for the 31st change of screenshots within an hour for one submission: each is a new round and an audit entry. */
+export const countScreenshotChange = (deps: Deps, tx: Tx, { id }: Readonly<{ id: string }>): Promise<void> =>
+  countHourly(deps, tx, {
+    ...{ subject: `screenshots ${id}`, max: maxScreenshotChanges },
+    sent: `Screenshots of submission ${id} were changed ${maxScreenshotChanges} times`,
+  })
+
 /** Links an hour: of one address, of its network, and of all. A link counts whether or not the address has an account. */
 const maxLinks = { address: 5, network: 20, all: 300 }
 /** Links a day to one mail address. */

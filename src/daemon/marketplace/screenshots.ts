@@ -5,8 +5,8 @@ import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { bytesOf, type FileBody, type Upload } from '../http/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
+import { countScreenshotChange } from './intake.ts'
 import type { ScreenshotTable } from './marketplace.tables.ts'
-import { expectReview } from './review-due.ts'
 import { findScreenshot, findShownScreenshot, screenshotKey, toScreenshot } from './screenshots.repo.ts'
 import { findSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
 import { assertConfirmed, lockOwnSubmission, ownSubmission } from './vendor-account.ts'
@@ -16,11 +16,12 @@ type Added = Readonly<{ id: string; upload: Upload }>
 
 /**
  * Adds a picture to a submission that is not reviewed yet. Its bytes are checked before they are stored. Throws NOT_FOUND, CONFLICT (not confirmed, or
- * too many), INVALID_TRANSITION, VALIDATION (no picture), PAYLOAD_TOO_LARGE, OBJECT_STORE_UNAVAILABLE.
+ * too many), INVALID_TRANSITION, RATE_LIMITED, VALIDATION (no picture), PAYLOAD_TOO_LARGE, OBJECT_STORE_UNAVAILABLE.
  */
 export async function addScreenshot(deps: MarketplaceDeps, actor: VendorActor, { id: submissionId, upload }: Added): Promise<Screenshot> {
   const { db, clock, random, objects } = deps
   assertChangeable(await ownSubmission(db, actor, submissionId))
+  await db.transaction().execute((tx) => countScreenshotChange(deps, tx, { id: submissionId }))
   const bytes = await bytesOf(upload)
   const { contentType, width, height } = pictureOf(bytes, { part: 'screenshot', ...screenshotSides })
   // 26 characters of 5 bits: the id is the only key to the picture of an approved item.
@@ -68,24 +69,24 @@ async function assertFew(tx: Tx, submissionId: string): Promise<void> {
 
 type Change = Readonly<{ actor: VendorActor; locked: SubmissionRecord; action: string; screenshotId: string }>
 
-/** A reviewer who has read the submission without the change cannot approve it: it gets a new round. Call it last. */
+/** A reviewer who has read the submission without the change cannot approve it: it gets a new round. Its reminder stays. Call it last. */
 async function storeChange(deps: MarketplaceDeps, tx: Tx, { actor, locked, action, screenshotId }: Change): Promise<void> {
   const { id: submissionId } = locked
   // The mail that asked for changes names the round; the answer to it raises it.
   const round = locked.status === 'pending' ? locked.round + 1 : locked.round
   await replaceSubmission(tx, { ...locked, round, updatedAt: isoNow(deps.clock) })
-  if (round !== locked.round) await expectReview(deps, tx, { id: submissionId, round })
   await recordAudit(tx, deps.clock, { actor, action, subject: submissionId, data: { submissionId, screenshotId } })
 }
 
 type Deleted = Readonly<{ id: string; screenshotId: string }>
 
-/** Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION. */
+/** Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION, RATE_LIMITED. */
 export async function deleteScreenshot(deps: MarketplaceDeps, actor: VendorActor, { id, screenshotId }: Deleted): Promise<undefined> {
   const { db, objects } = deps
   await db.transaction().execute(async (tx) => {
     const locked = await lockOwnSubmission(tx, actor, id)
     assertChangeable(locked)
+    await countScreenshotChange(deps, tx, { id })
     const row = await findScreenshot(tx, screenshotId)
     if (row?.submission_id !== id) throw noSuchScreenshot(screenshotId)
     // Housekeeping deletes the bytes if this process cannot.

@@ -290,6 +290,33 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect(await room.db.selectFrom('marketplace_screenshots').selectAll().execute()).toEqual([])
   })
 
+  test('screenshots of a submission change thirty times an hour, and leave one reminder of its review', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
+    await room.clock.advance(23 * hourMs)
+    const account = await room.vendor(ann)
+    await account.confirmSubmission({ params: { id } })
+    const add = () => account.addScreenshot({ params: { id }, upload: picture(aPng(100, 100)) })
+    for (let nth = 0; nth < 15; nth++) {
+      await account.deleteScreenshot({ params: { id, screenshotId: (await add()).id } })
+      await room.clock.advance(1000)
+    }
+    await expect(add()).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) })
+    const reminders = () => room.db.selectFrom('jobs').select('id').where('topic', '=', 'marketplace.review-due').execute()
+    expect(await reminders()).toHaveLength(1)
+    const alerts = () => room.db.selectFrom('alerts').select('kind').execute()
+    for (const [hours, count] of [
+      [1, 0],
+      [22, 0],
+      [1, 1],
+    ] as const) {
+      await room.clock.advance(hours * hourMs)
+      await room.runJobs()
+      expect(await alerts()).toHaveLength(count)
+    }
+    expect(await reminders()).toEqual([])
+  })
+
   test('a store that fails leaves no screenshot', async () => {
     const objects = objectsInMemory()
     let isAway = true
