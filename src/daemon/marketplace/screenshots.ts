@@ -31,7 +31,7 @@ export async function addScreenshot(deps: MarketplaceDeps, actor: VendorActor, {
   }
   await db.transaction().execute(async (tx) => {
     assertChangeable(await lockOwnSubmission(tx, actor, submissionId))
-    await assertFew(tx, submissionId)
+    await assertFew(deps, tx, row)
     await tx.insertInto('marketplace_screenshots').values(row).execute()
   })
   await objects.put(
@@ -43,6 +43,7 @@ export async function addScreenshot(deps: MarketplaceDeps, actor: VendorActor, {
   await db.transaction().execute(async (tx) => {
     const locked = await lockOwnSubmission(tx, actor, submissionId)
     assertChangeable(locked)
+    await assertFew(deps, tx, row)
     await tx.updateTable('marketplace_screenshots').set({ state: 'stored' }).where('id', '=', row.id).execute()
     await storeChange(deps, tx, { actor, locked, action: 'marketplace.screenshot-added', screenshotId: row.id })
   })
@@ -56,12 +57,17 @@ function assertChangeable(one: SubmissionRecord): void {
   throw problem('INVALID_TRANSITION', `Submission ${one.id} is ${one.status}; its screenshots stay. fix: submit a new version`)
 }
 
-/** Unfinished ones count, until housekeeping deletes them. Throws CONFLICT. */
-async function assertFew(tx: Tx, submissionId: string): Promise<void> {
+/** An upload counts so long while it is not finished; one that takes longer is counted again at its end. */
+const uploadMs = 5 * 60_000
+
+/** Counts the other screenshots of a submission. Throws CONFLICT. */
+async function assertFew({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, { id, submission_id: submissionId }: Row): Promise<void> {
   const { count } = await tx
     .selectFrom('marketplace_screenshots')
     .select(({ fn }) => fn.countAll().as('count'))
     .where('submission_id', '=', submissionId)
+    .where('id', '<>', id)
+    .where(({ eb, or }) => or([eb('state', '=', 'stored'), eb('created_at', '>', isoIn(clock, -uploadMs))]))
     .executeTakeFirstOrThrow()
   if (Number(count) < maxScreenshots) return
   throw problem('CONFLICT', `Submission ${submissionId} has ${maxScreenshots} screenshots. fix: delete one first`)
