@@ -124,11 +124,14 @@ export async function readReviewScreenshot(deps: Reading, { id }: One): Promise<
   return bodyOf(deps, row)
 }
 
-/** A screenshot that its item shows, which a reviewer has approved. Throws NOT_FOUND. */
+/** Browsers show a screenshot of an item that was archived for so long. */
+const cacheSeconds = 86_400
+
+/** A screenshot that its item shows, which a reviewer has approved: it is public, and may be an image in other pages. Throws NOT_FOUND. */
 export async function readScreenshot(deps: Reading, { id }: One): Promise<FileBody> {
   const row = await findShownScreenshot(deps.db, id)
   if (!row) throw noSuchScreenshot(id)
-  return bodyOf(deps, row)
+  return { ...bodyOf(deps, row), cacheSeconds }
 }
 
 const bodyOf = ({ objects }: Pick<MarketplaceDeps, 'objects'>, row: Row): FileBody => ({

@@ -255,6 +255,13 @@ onBothDialects('accounts of vendors', (fresh) => {
       priceModel: null,
       screenshots: [shot.id],
     })
+    const headersOf = async (path: string) => {
+      const { headers } = await fetch(`${room.url}${path}${shot.id}`, { headers: { authorization: account.authorization } })
+      return [headers.get('cache-control'), headers.get('cross-origin-resource-policy')]
+    }
+    expect(await headersOf('/api/public/marketplace/screenshots/')).toEqual(['public, max-age=86400', 'cross-origin'])
+    for (const path of ['/api/vendor/v1/screenshots/', '/api/admin/marketplace/screenshots/'])
+      expect((await headersOf(path))[0]).toBe('private, no-cache')
     expect(await status('/api/public/marketplace/screenshots/')).toBe(200)
     expect(await codeOf(add(aPng(640, 480)))).toBe('INVALID_TRANSITION')
     const detail = await account.showVendorItem({ params })
