@@ -29,7 +29,7 @@ const confirmLinkOf = ({ mails }: MarketplaceWorld, id: string) => {
 onBothDialects('accounts of vendors', (fresh) => {
   test('a link of a mail opens one session, within half an hour, and tells nobody whether there is an account', async () => {
     const room = await aMarketplaceWorld(await fresh())
-    await room.published()
+    const { vendorId } = await room.published()
     await room.runJobs()
     const before = room.mails.length
     for (const email of ['nobody@vendor.example', 'Ann@Vendor.example'])
@@ -53,6 +53,10 @@ onBothDialects('accounts of vendors', (fresh) => {
     const [stored] = await room.db.selectFrom('vendor_sessions').selectAll().execute()
     expect(stored).toMatchObject({ email: ann, token_hash: sha256Hex(opened.token ?? ''), expires_at: opened.expiresAt })
     expect(JSON.stringify(stored)).not.toContain(opened.token)
+    const audited = room.db.selectFrom('audit').select('data').where('action', '=', 'marketplace.vendor-session-opened')
+    expect((await audited.execute()).map(({ data }) => JSON.parse(data as string))).toEqual([
+      { sessionId: stored?.id, vendorIds: [vendorId] },
+    ])
 
     const late = await room.vendor(ann)
     await room.stranger.sendVendorLink({ body: { email: ann } })
