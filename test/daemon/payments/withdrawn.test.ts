@@ -44,6 +44,15 @@ onBothDialects('the item of a vendor', (fresh) => {
     expect(sales.map(({ month, cents }) => `${month} ${cents}`)).toEqual(['2026-04 1000', '2026-03 1000'])
   })
 
+  test('that was withdrawn ends by a topic that a former replica does not know: its cancellations let an active subscription continue', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    await room.runJobs()
+    await room.db.deleteFrom('jobs').execute()
+    await room.jobs['payments.item-ends']?.({ itemId: 'item_1' }, { last: false })
+    expect(await room.db.selectFrom('jobs').select('topic').execute()).toEqual([{ topic: 'payments.withdrawal' }])
+  })
+
   test('that is published again within the period continues', async () => {
     const room = await aBillingWorld(await fresh())
     await room.install()
