@@ -59,10 +59,20 @@ export async function countSubmission(deps: Deps, tx: Tx, { address }: Readonly<
 export const countAnswer = (deps: Deps, tx: Tx, { id }: Readonly<{ id: string }>): Promise<void> =>
   countHourly(deps, tx, { subject: `answer ${id}`, sent: `Submission ${id} was sent again ${maxSubmissions} times` })
 
+/** Screenshots an hour that are added to one submission or deleted: enough to replace all of them twice. */
+const maxScreenshotChanges = 30
+
+/** Throws RATE_LIMITED for the 31st change of screenshots within an hour for one submission: each is a new round and an audit entry. */
+export const countScreenshotChange = (deps: Deps, tx: Tx, { id }: Readonly<{ id: string }>): Promise<void> =>
+  countHourly(deps, tx, {
+    ...{ subject: `screenshots ${id}`, max: maxScreenshotChanges },
+    sent: `Screenshots of submission ${id} were changed ${maxScreenshotChanges} times`,
+  })
+
 /** Links an hour: of one address, of its network, and of all. A link counts whether or not the address has an account. */
 const maxLinks = { address: 5, network: 20, all: 300 }
-/** Links a day to one mail address. */
-const maxLinkMails = 10
+/** Links a day to one mail address: asked for from one network, and in all. A stranger elsewhere leaves those of the owner's network. */
+const maxLinkMails = { network: 5, all: 30 }
 
 /** Throws RATE_LIMITED for the sixth request of a link within an hour from one address, the 21st from one network, and the 301st from all. */
 export async function countLink(deps: Deps, tx: Tx, { address }: Readonly<{ address: string }>): Promise<void> {
@@ -74,9 +84,13 @@ export async function countLink(deps: Deps, tx: Tx, { address }: Readonly<{ addr
 }
 
 /** Whether one more link may be mailed to an address today, which counts as sent then. */
-export async function mayMailLink(deps: Deps, tx: Tx, email: string): Promise<boolean> {
-  const counted = { kind: 'link', subject: `mail ${email}`, max: maxLinkMails, withinMs: 24 * hourMs, maxDelayMs: 0 } as const
-  return (await count(deps, tx, counted)) === 0
+export async function mayMailLink(deps: Deps, tx: Tx, { email, address }: Readonly<{ email: string; address: string }>): Promise<boolean> {
+  const isFree = async (subject: string, max: number) =>
+    (await count(deps, tx, { kind: 'link', subject, max, withinMs: 24 * hourMs, maxDelayMs: 0 })) === 0
+  return (
+    (await isFree(`mail ${email} from ${networkKey(address, network)}`, maxLinkMails.network)) &&
+    (await isFree(`mail ${email}`, maxLinkMails.all))
+  )
 }
 
 type Hourly = Readonly<{ kind?: Counted['kind']; subject: string; sent: string; max?: number }>

@@ -14,7 +14,7 @@ import { moduleWithFlag } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { findItem, itemsOf, type ListedItemRecord } from './items.repo.ts'
 import { screenshotsOf } from './screenshots.repo.ts'
-import { findSubmission, type SubmissionRecord, submissionsOf } from './submissions.repo.ts'
+import { bundleOf, findSubmission, type SubmissionRecord, type SubmissionWithBundle, submissionsOf } from './submissions.repo.ts'
 import { vendorsOf, vendorsWithAddress } from './vendors.repo.ts'
 
 type Deps = Pick<MarketplaceDeps, 'db'>
@@ -52,7 +52,7 @@ const summaryOf = (one: SubmissionRecord): SubmissionSummary => ({
 })
 
 /** A submission as reviewers read it. */
-const submissionView = (one: SubmissionRecord, beside: Pick<Submission, 'vendors' | 'forItem' | 'screenshots'>): Submission => ({
+const submissionView = (one: SubmissionWithBundle, beside: Pick<Submission, 'vendors' | 'forItem' | 'screenshots'>): Submission => ({
   ...summaryOf(one),
   ...{ description: one.description, iconEmoji: one.iconEmoji, vendorCountry: one.vendorCountry, vendorId: one.vendorId, ...beside },
   ...{ round: one.round, bundle: one.bundle, warnings: [...one.warnings], reviewNotes: one.reviewNotes, reviewedAt: one.reviewedAt },
@@ -69,7 +69,7 @@ export const noSuchSubmission = (id: string) =>
   problem('NOT_FOUND', `Submission ${id} does not exist. fix: tenantry marketplace submissions list`)
 
 /** Modules are approved and withdrawn while a submission waits, so the warnings of an app are those of now. */
-async function warningsOf(deps: Pick<MarketplaceDeps, 'db'>, one: SubmissionRecord): Promise<readonly string[]> {
+async function warningsOf(deps: Pick<MarketplaceDeps, 'db'>, one: SubmissionWithBundle): Promise<readonly string[]> {
   if (one.itemType === 'flow' || one.status === 'rejected' || one.status === 'approved') return one.warnings
   const bundle = one.bundle as AppBundle
   return appWarnings(bundle, await moduleWithFlag(deps.db, bundle.manifest.featureFlag))
@@ -83,8 +83,9 @@ async function itemOf(db: Db, { itemId }: SubmissionRecord): Promise<Submission[
 /** Throws NOT_FOUND. */
 export async function showSubmission(deps: Pick<MarketplaceDeps, 'db'>, { id }: Readonly<{ id: string }>): Promise<Submission> {
   const { db } = deps
-  const stored = await findSubmission(db, id)
-  if (!stored) throw noSuchSubmission(id)
+  const listed = await findSubmission(db, id)
+  if (!listed) throw noSuchSubmission(id)
+  const stored = { ...listed, bundle: await bundleOf(db, id) }
   const found = { ...stored, warnings: await warningsOf(deps, stored) }
   const { vendorEmail: email, itemType } = found
   const mayJoin = found.status === 'pending' && found.provenAt !== null

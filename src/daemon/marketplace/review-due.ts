@@ -1,35 +1,39 @@
 import { z } from 'zod'
-import { isoIn, printable } from '../../core/kit/index.ts'
+import { isoNow, printable } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
-import { lockSubmission } from './submissions.repo.ts'
+import { lockSubmission, type SubmissionRecord } from './submissions.repo.ts'
 
 export const reviewDueTopic = 'marketplace.review-due'
 
 type Clocked = Pick<MarketplaceDeps, 'clock'>
-type Sent = Readonly<{ id: string; round: number }>
+type Sent = Pick<SubmissionRecord, 'id' | 'updatedAt'>
 
 /** Half of the time in which the receipt promises an answer: a submission that is reviewed on its day raises no alert. */
 const dueAfterMs = 24 * 60 * 60_000
 
-const Payload = z.object({ submissionId: z.string(), round: z.int() })
+const Payload = z.object({ submissionId: z.string() })
 
-export const expectReview = ({ clock }: Clocked, tx: Tx, { id, round }: Sent): Promise<void> =>
+const dueAt = ({ updatedAt }: Sent): string => new Date(Date.parse(updatedAt) + dueAfterMs).toISOString()
+
+/** The reminder of a submission that was sent. Reminders of one submission that are due at the same time run once. */
+export const expectReview = ({ clock }: Clocked, tx: Tx, one: Sent): Promise<void> =>
   enqueueJob(tx, clock, {
     topic: reviewDueTopic,
-    payload: { submissionId: id, round } satisfies z.infer<typeof Payload>,
-    runAt: isoIn(clock, dueAfterMs),
+    payload: { submissionId: one.id } satisfies z.infer<typeof Payload>,
+    ...{ key: one.id, runAt: dueAt(one) },
   })
 
-/** Raises an alert about a submission that is not reviewed yet. */
+/** Raises an alert about a submission that is not reviewed yet. One that its vendor changed meanwhile gets another day. */
 export const remindOfReview =
   ({ db, clock }: Pick<MarketplaceDeps, 'db' | 'clock'>): JobHandler =>
   async (payload) => {
-    const { submissionId, round } = Payload.parse(payload)
+    const { submissionId } = Payload.parse(payload)
     await db.transaction().execute(async (tx) => {
       const one = await lockSubmission(tx, submissionId)
-      if (one?.status !== 'pending' || one.round !== round) return
+      if (one?.status !== 'pending') return
+      if (dueAt(one) > isoNow(clock)) return expectReview({ clock }, tx, one)
       await raiseAlert(tx, clock, {
         kind: 'review_due',
         subject: submissionId,

@@ -24,7 +24,7 @@ import { mailTopic } from './mail-vendor.ts'
 import { itemView, noSuchSubmission } from './operate-marketplace.ts'
 import { endReminder } from './review-due.ts'
 import { screenshotsOf } from './screenshots.repo.ts'
-import { lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
+import { bundleOf, lockSubmission, replaceSubmission, type SubmissionRecord, type SubmissionWithBundle } from './submissions.repo.ts'
 import { insertVendor, lockAddress, lockVendor, vendorOfAddress } from './vendors.repo.ts'
 
 type One = Readonly<{ id: string }>
@@ -81,15 +81,16 @@ export const requestChanges = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, acto
  */
 export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, round, notes, ...chosen }: Approval & One) =>
   deps.db.transaction().execute(async (tx) => {
-    const { found, status } = await lockForReview(tx, { id, action: 'approve' })
-    assertRead(found, round)
+    const { found: locked, status } = await lockForReview(tx, { id, action: 'approve' })
+    assertRead(locked, round)
+    const found = { ...locked, bundle: await bundleOf(tx, id) }
     const warnings = await assertOfModule(tx, found)
     const itemId = chosen.itemId ?? found.itemId ?? undefined
     const vendor = await vendorFor(deps, tx, { found, vendorId: chosen.vendorId ?? (await vendorOfItem(tx, found)) ?? chosen.vendorId })
     const item =
       itemId === undefined ? await newItem({ ...deps, tx }, found, vendor) : await newVersion(deps, tx, { found, vendor, itemId })
     await announceItem(deps, tx, item.id)
-    const next = { ...found, warnings, status, reviewNotes: notes, vendorId: vendor.id, approvedItemId: item.id }
+    const next = { ...locked, warnings, status, reviewNotes: notes, vendorId: vendor.id, approvedItemId: item.id }
     const { slug, version, priceModel, priceCents, currency } = item
     const data = { itemId: item.id, slug, version, vendorId: vendor.id, priceModel, priceCents, currency }
     await storeReview(deps, tx, { actor, action: 'approve', next, data })
@@ -110,7 +111,7 @@ function assertRead({ id, round }: SubmissionRecord, read: number): void {
 }
 
 /** The module of an app may have been approved after its submission. Returns the warnings of now. Throws CONFLICT. */
-async function assertOfModule(tx: Tx, found: SubmissionRecord) {
+async function assertOfModule(tx: Tx, found: SubmissionWithBundle) {
   if (found.itemType === 'flow') return found.warnings
   const bundle = found.bundle as AppBundle
   const module = await moduleWithFlag(tx, bundle.manifest.featureFlag)
@@ -163,7 +164,7 @@ async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord):
   return vendor
 }
 
-async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, vendor: Vendor): Promise<ItemRecord> {
+async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionWithBundle, vendor: Vendor): Promise<ItemRecord> {
   const { tx } = deps
   assertCurrency(from, deps.payments)
   assertCharged(from, deps.payments.currency)
@@ -200,7 +201,7 @@ function assertCurrency({ id, currency }: SubmissionRecord, { currency: now }: P
   )
 }
 
-type Version = Readonly<{ found: SubmissionRecord; vendor: Vendor; itemId: string }>
+type Version = Readonly<{ found: SubmissionWithBundle; vendor: Vendor; itemId: string }>
 
 const flagOf = ({ bundle }: Readonly<{ bundle: unknown }>): string | undefined => (bundle as Partial<AppBundle>).manifest?.featureFlag
 

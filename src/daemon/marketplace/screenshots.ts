@@ -5,10 +5,9 @@ import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { bytesOf, type FileBody, type Upload } from '../http/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
-import { findItem } from './items.repo.ts'
+import { countScreenshotChange } from './intake.ts'
 import type { ScreenshotTable } from './marketplace.tables.ts'
-import { expectReview } from './review-due.ts'
-import { findScreenshot, screenshotKey, toScreenshot } from './screenshots.repo.ts'
+import { findScreenshot, findShownScreenshot, screenshotKey, toScreenshot } from './screenshots.repo.ts'
 import { findSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
 import { assertConfirmed, lockOwnSubmission, ownSubmission } from './vendor-account.ts'
 
@@ -17,11 +16,12 @@ type Added = Readonly<{ id: string; upload: Upload }>
 
 /**
  * Adds a picture to a submission that is not reviewed yet. Its bytes are checked before they are stored. Throws NOT_FOUND, CONFLICT (not confirmed, or
- * too many), INVALID_TRANSITION, VALIDATION (no picture), PAYLOAD_TOO_LARGE, OBJECT_STORE_UNAVAILABLE.
+ * too many), INVALID_TRANSITION, RATE_LIMITED, VALIDATION (no picture), PAYLOAD_TOO_LARGE, OBJECT_STORE_UNAVAILABLE.
  */
 export async function addScreenshot(deps: MarketplaceDeps, actor: VendorActor, { id: submissionId, upload }: Added): Promise<Screenshot> {
   const { db, clock, random, objects } = deps
   assertChangeable(await ownSubmission(db, actor, submissionId))
+  await db.transaction().execute((tx) => countScreenshotChange(deps, tx, { id: submissionId }))
   const bytes = await bytesOf(upload)
   const { contentType, width, height } = pictureOf(bytes, { part: 'screenshot', ...screenshotSides })
   // 26 characters of 5 bits: the id is the only key to the picture of an approved item.
@@ -31,7 +31,7 @@ export async function addScreenshot(deps: MarketplaceDeps, actor: VendorActor, {
   }
   await db.transaction().execute(async (tx) => {
     assertChangeable(await lockOwnSubmission(tx, actor, submissionId))
-    await assertFew(tx, submissionId)
+    await assertFew(deps, tx, row)
     await tx.insertInto('marketplace_screenshots').values(row).execute()
   })
   await objects.put(
@@ -43,6 +43,7 @@ export async function addScreenshot(deps: MarketplaceDeps, actor: VendorActor, {
   await db.transaction().execute(async (tx) => {
     const locked = await lockOwnSubmission(tx, actor, submissionId)
     assertChangeable(locked)
+    await assertFew(deps, tx, row)
     await tx.updateTable('marketplace_screenshots').set({ state: 'stored' }).where('id', '=', row.id).execute()
     await storeChange(deps, tx, { actor, locked, action: 'marketplace.screenshot-added', screenshotId: row.id })
   })
@@ -56,12 +57,17 @@ function assertChangeable(one: SubmissionRecord): void {
   throw problem('INVALID_TRANSITION', `Submission ${one.id} is ${one.status}; its screenshots stay. fix: submit a new version`)
 }
 
-/** Unfinished ones count, until housekeeping deletes them. Throws CONFLICT. */
-async function assertFew(tx: Tx, submissionId: string): Promise<void> {
+/** An upload counts so long while it is not finished; one that takes longer is counted again at its end. */
+const uploadMs = 5 * 60_000
+
+/** Counts the other screenshots of a submission. Throws CONFLICT. */
+async function assertFew({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, { id, submission_id: submissionId }: Row): Promise<void> {
   const { count } = await tx
     .selectFrom('marketplace_screenshots')
     .select(({ fn }) => fn.countAll().as('count'))
     .where('submission_id', '=', submissionId)
+    .where('id', '<>', id)
+    .where(({ eb, or }) => or([eb('state', '=', 'stored'), eb('created_at', '>', isoIn(clock, -uploadMs))]))
     .executeTakeFirstOrThrow()
   if (Number(count) < maxScreenshots) return
   throw problem('CONFLICT', `Submission ${submissionId} has ${maxScreenshots} screenshots. fix: delete one first`)
@@ -69,24 +75,24 @@ async function assertFew(tx: Tx, submissionId: string): Promise<void> {
 
 type Change = Readonly<{ actor: VendorActor; locked: SubmissionRecord; action: string; screenshotId: string }>
 
-/** A reviewer who has read the submission without the change cannot approve it: it gets a new round. Call it last. */
+/** A reviewer who has read the submission without the change cannot approve it: it gets a new round. Its reminder stays. Call it last. */
 async function storeChange(deps: MarketplaceDeps, tx: Tx, { actor, locked, action, screenshotId }: Change): Promise<void> {
   const { id: submissionId } = locked
   // The mail that asked for changes names the round; the answer to it raises it.
   const round = locked.status === 'pending' ? locked.round + 1 : locked.round
   await replaceSubmission(tx, { ...locked, round, updatedAt: isoNow(deps.clock) })
-  if (round !== locked.round) await expectReview(deps, tx, { id: submissionId, round })
   await recordAudit(tx, deps.clock, { actor, action, subject: submissionId, data: { submissionId, screenshotId } })
 }
 
 type Deleted = Readonly<{ id: string; screenshotId: string }>
 
-/** Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION. */
+/** Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION, RATE_LIMITED. */
 export async function deleteScreenshot(deps: MarketplaceDeps, actor: VendorActor, { id, screenshotId }: Deleted): Promise<undefined> {
   const { db, objects } = deps
   await db.transaction().execute(async (tx) => {
     const locked = await lockOwnSubmission(tx, actor, id)
     assertChangeable(locked)
+    await countScreenshotChange(deps, tx, { id })
     const row = await findScreenshot(tx, screenshotId)
     if (row?.submission_id !== id) throw noSuchScreenshot(screenshotId)
     // Housekeeping deletes the bytes if this process cannot.
@@ -118,13 +124,14 @@ export async function readReviewScreenshot(deps: Reading, { id }: One): Promise<
   return bodyOf(deps, row)
 }
 
-/** A screenshot that its item shows, which a reviewer has approved. Throws NOT_FOUND. */
+/** Browsers show a screenshot of an item that was archived for so long. */
+const cacheSeconds = 86_400
+
+/** A screenshot that its item shows, which a reviewer has approved: it is public, and may be an image in other pages. Throws NOT_FOUND. */
 export async function readScreenshot(deps: Reading, { id }: One): Promise<FileBody> {
-  const row = await findScreenshot(deps.db, id)
-  const itemId = row && (await findSubmission(deps.db, row.submission_id))?.approvedItemId
-  const item = itemId ? await findItem(deps.db, itemId) : undefined
-  if (!row || item?.status !== 'published' || !item.screenshots.includes(id)) throw noSuchScreenshot(id)
-  return bodyOf(deps, row)
+  const row = await findShownScreenshot(deps.db, id)
+  if (!row) throw noSuchScreenshot(id)
+  return { ...bodyOf(deps, row), cacheSeconds }
 }
 
 const bodyOf = ({ objects }: Pick<MarketplaceDeps, 'objects'>, row: Row): FileBody => ({

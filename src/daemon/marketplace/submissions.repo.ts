@@ -4,6 +4,7 @@ import type { ItemType, PriceModel, SubmissionStatus } from '../../core/marketpl
 import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { SubmissionTable } from './marketplace.tables.ts'
 
+/** A submission without its bundle, which has up to 1 MB. */
 export type SubmissionRecord = Readonly<{
   id: string
   itemType: ItemType
@@ -19,7 +20,6 @@ export type SubmissionRecord = Readonly<{
   priceModel: PriceModel | null
   priceCents: number | null
   currency: string | null
-  bundle: Readonly<Record<string, unknown>>
   warnings: readonly string[]
   status: SubmissionStatus
   /** 1 for the first sending; each repeated one raises it. */
@@ -35,12 +35,21 @@ export type SubmissionRecord = Readonly<{
   updatedAt: string
 }>
 
-const toSubmission = (row: Selectable<SubmissionTable>): SubmissionRecord => ({
+type Bundle = Readonly<Record<string, unknown>>
+
+export type SubmissionWithBundle = SubmissionRecord & Readonly<{ bundle: Bundle }>
+
+const columns = [
+  ...(['id', 'item_type', 'name', 'description', 'icon_emoji', 'category', 'version', 'vendor_id', 'vendor_name', 'vendor_email'] as const),
+  ...(['vendor_country', 'price_model', 'price_cents', 'currency', 'warnings', 'status', 'round', 'proven_at', 'review_notes'] as const),
+  ...(['reviewed_at', 'reviewed_by', 'item_id', 'approved_item_id', 'created_at', 'updated_at'] as const),
+] as const
+
+const toSubmission = (row: Omit<Selectable<SubmissionTable>, 'bundle'>): SubmissionRecord => ({
   ...{ id: row.id, itemType: row.item_type, name: row.name, description: row.description, iconEmoji: row.icon_emoji },
   ...{ category: row.category, version: row.version, vendorId: row.vendor_id, vendorName: row.vendor_name },
   ...{ vendorEmail: row.vendor_email, vendorCountry: row.vendor_country, priceModel: row.price_model, priceCents: row.price_cents },
-  ...{ currency: row.currency, bundle: JSON.parse(row.bundle) as Record<string, unknown> },
-  warnings: JSON.parse(row.warnings) as string[],
+  ...{ currency: row.currency, warnings: JSON.parse(row.warnings) as string[] },
   ...{ status: row.status, round: row.round, provenAt: row.proven_at, reviewNotes: row.review_notes, reviewedAt: row.reviewed_at },
   ...{
     reviewedBy: row.reviewed_by,
@@ -55,7 +64,7 @@ const toRow = (one: SubmissionRecord) => ({
   ...{ id: one.id, item_type: one.itemType, name: one.name, description: one.description, icon_emoji: one.iconEmoji },
   ...{ category: one.category, version: one.version, vendor_id: one.vendorId, vendor_name: one.vendorName },
   ...{ vendor_email: one.vendorEmail, vendor_country: one.vendorCountry, price_model: one.priceModel, price_cents: one.priceCents },
-  ...{ currency: one.currency, bundle: JSON.stringify(one.bundle), warnings: JSON.stringify(one.warnings), status: one.status },
+  ...{ currency: one.currency, warnings: JSON.stringify(one.warnings), status: one.status },
   ...{ round: one.round, proven_at: one.provenAt, review_notes: one.reviewNotes, reviewed_at: one.reviewedAt },
   ...{
     reviewed_by: one.reviewedBy,
@@ -70,7 +79,7 @@ type Listing = Readonly<{ status?: SubmissionStatus | undefined; email?: string 
 
 /** Submissions, newest first. */
 export async function submissionsOf(db: DbOrTx, { status, email, ...page }: Listing): Promise<SubmissionRecord[]> {
-  let query = newestFirst(db.selectFrom('marketplace_submissions').selectAll(), page)
+  let query = newestFirst(db.selectFrom('marketplace_submissions').select(columns), page)
   if (status !== undefined) query = query.where('status', '=', status)
   if (email !== undefined) query = query.where(({ fn }) => fn<string>('lower', ['vendor_email']), '=', email)
   return (await query.execute()).map(toSubmission)
@@ -80,7 +89,7 @@ export async function submissionsOf(db: DbOrTx, { status, email, ...page }: List
 export async function versionsOf(db: DbOrTx, itemId: string): Promise<SubmissionRecord[]> {
   const rows = await db
     .selectFrom('marketplace_submissions')
-    .selectAll()
+    .select(columns)
     .where(({ eb, or }) => or([eb('item_id', '=', itemId), eb('approved_item_id', '=', itemId)]))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
@@ -90,22 +99,44 @@ export async function versionsOf(db: DbOrTx, itemId: string): Promise<Submission
 }
 
 export async function findSubmission(db: DbOrTx, id: string): Promise<SubmissionRecord | undefined> {
-  const row = await db.selectFrom('marketplace_submissions').selectAll().where('id', '=', id).executeTakeFirst()
+  const row = await db.selectFrom('marketplace_submissions').select(columns).where('id', '=', id).executeTakeFirst()
   return row && toSubmission(row)
 }
 
 /** The submission, locked until the transaction ends. */
 export async function lockSubmission(tx: Tx, id: string): Promise<SubmissionRecord | undefined> {
-  const row = await tx.selectFrom('marketplace_submissions').selectAll().where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirst()
+  const row = await tx
+    .selectFrom('marketplace_submissions')
+    .select(columns)
+    .where('id', '=', id)
+    .modifyEnd(forUpdate(tx))
+    .executeTakeFirst()
   return row && toSubmission(row)
 }
 
-export async function insertSubmission(tx: Tx, one: SubmissionRecord): Promise<void> {
-  await tx.insertInto('marketplace_submissions').values(toRow(one)).execute()
+/** The bundle of a submission that exists. */
+export async function bundleOf(db: DbOrTx, id: string): Promise<Bundle> {
+  const { bundle } = await db.selectFrom('marketplace_submissions').select('bundle').where('id', '=', id).executeTakeFirstOrThrow()
+  return JSON.parse(bundle) as Bundle
 }
 
-/** Replaces a row that the transaction has locked. */
-export async function replaceSubmission(tx: Tx, one: SubmissionRecord): Promise<void> {
+export async function insertSubmission(tx: Tx, one: SubmissionWithBundle): Promise<void> {
+  await tx
+    .insertInto('marketplace_submissions')
+    .values({ ...toRow(one), bundle: JSON.stringify(one.bundle) })
+    .execute()
+}
+
+/** Replaces a row that the transaction has locked. Without a bundle the stored one stays. */
+export async function replaceSubmission(
+  tx: Tx,
+  { bundle, ...one }: SubmissionRecord & Readonly<{ bundle?: Bundle | undefined }>,
+): Promise<void> {
   const { id, ...rest } = toRow(one)
-  await tx.updateTable('marketplace_submissions').set(rest).where('id', '=', id).execute()
+  const sent = bundle === undefined ? {} : { bundle: JSON.stringify(bundle) }
+  await tx
+    .updateTable('marketplace_submissions')
+    .set({ ...rest, ...sent })
+    .where('id', '=', id)
+    .execute()
 }

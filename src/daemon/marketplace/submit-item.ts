@@ -17,7 +17,14 @@ import { countAnswer, countSubmission, nextReceiptAt } from './intake.ts'
 import { assertToken } from './links.ts'
 import { mailTopic } from './mail-vendor.ts'
 import { expectReview } from './review-due.ts'
-import { findSubmission, insertSubmission, lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
+import {
+  findSubmission,
+  insertSubmission,
+  lockSubmission,
+  replaceSubmission,
+  type SubmissionRecord,
+  type SubmissionWithBundle,
+} from './submissions.repo.ts'
 
 type From = Readonly<{ address: string }>
 
@@ -53,7 +60,7 @@ export async function submitItem(deps: MarketplaceDeps, body: NewSubmission, fro
   const { clock } = deps
   return deps.db.transaction().execute(async (tx) => {
     const now = isoNow(clock)
-    const one: SubmissionRecord = {
+    const one: SubmissionWithBundle = {
       // 26 characters of 5 bits: the id is the only key to the status page.
       ...{ id: `sbm_${randomText(deps.random, 26)}`, ...contentOf(body, deps.payments.currency), warnings, status: 'pending', round: 1 },
       ...{ vendorId: null, provenAt: null, reviewNotes: null, reviewedAt: null, reviewedBy: null, itemId: null },
@@ -105,7 +112,7 @@ export async function repeatSubmission(deps: MarketplaceDeps, { id, token, body 
   })
 }
 
-type Revision = Readonly<{ locked: SubmissionRecord; content: Partial<SubmissionRecord>; warnings: readonly string[] }>
+type Revision = Readonly<{ locked: SubmissionRecord; content: Partial<SubmissionWithBundle>; warnings: readonly string[] }>
 
 /** Stores the next round of a submission, which waits for its review again. Throws INVALID_TRANSITION. */
 export async function storeRevision(

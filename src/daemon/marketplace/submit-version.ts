@@ -8,7 +8,7 @@ import { countAnswer, countSubmission } from './intake.ts'
 import type { ItemRecord } from './items.repo.ts'
 import { expectReview } from './review-due.ts'
 import { assertSameModule } from './review-submission.ts'
-import { insertSubmission, type SubmissionRecord, versionsOf } from './submissions.repo.ts'
+import { insertSubmission, type SubmissionWithBundle, versionsOf } from './submissions.repo.ts'
 import { assertSameType, checkBundle, contentOf, storeRevision } from './submit-item.ts'
 import { assertConfirmed, lockOwnItem, lockOwnSubmission, ownItem, ownSubmission, vendorSubmissionView } from './vendor-account.ts'
 import { findVendor } from './vendors.repo.ts'
@@ -37,7 +37,7 @@ export async function submitVersion(
     const now = isoNow(deps.clock)
     const sender = { vendorName: vendor.name, vendorEmail: vendor.contactEmail, vendorCountry: vendor.country }
     const { priceModel, priceCents, currency, name } = item
-    const one: SubmissionRecord = {
+    const one: SubmissionWithBundle = {
       ...{ id: `sbm_${randomText(deps.random, 26)}`, ...contentOf({ ...body, ...sender }, deps.payments.currency) },
       ...{ name, priceModel, priceCents, currency, warnings, status: 'pending', round: 1, itemId: id, vendorId: null, provenAt: now },
       ...{ reviewNotes: null, reviewedAt: null, reviewedBy: null, approvedItemId: null, createdAt: now, updatedAt: now },

@@ -7,7 +7,7 @@ import { findItem, type ItemRecord, itemsOf, type ListedItemRecord, lockItem } f
 import { screenshotsOf } from './screenshots.repo.ts'
 import { findSubmission, lockSubmission, type SubmissionRecord, submissionsOf, versionsOf } from './submissions.repo.ts'
 import { sessionEnd } from './vendor-sessions.ts'
-import { findVendor, vendorsOfAddress } from './vendors.repo.ts'
+import { findVendor, vendorIdsOf, vendorsOfAddress } from './vendors.repo.ts'
 
 // Everything here belongs to the address of a session, and what does not is answered like what does not exist.
 
@@ -23,9 +23,6 @@ export async function showVendorAccount(deps: Deps, actor: VendorActor): Promise
   const vendors = await vendorsOfAddress(deps.db, actor.email)
   return { email: actor.email, expiresAt: await sessionEnd(deps, actor), vendors: vendors.map(ownVendor) }
 }
-
-export const vendorIdsOf = async (db: DbOrTx, { email }: Pick<VendorActor, 'email'>): Promise<string[]> =>
-  (await vendorsOfAddress(db, email)).map(({ id }) => id)
 
 /** Installations that are active, by item. */
 async function installationsOf(db: DbOrTx, itemIds: readonly string[]): Promise<Map<string, number>> {

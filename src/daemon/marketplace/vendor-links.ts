@@ -25,7 +25,7 @@ export const sendVendorLink = (deps: MarketplaceDeps, { email: entered, address 
     const { clock, random } = deps
     const email = entered.toLowerCase()
     await countLink(deps, tx, { address })
-    if (!(await mayMailLink(deps, tx, email))) return undefined
+    if (!(await mayMailLink(deps, tx, { email, address }))) return undefined
     const id = newId(random, 'vln')
     await tx
       .insertInto('vendor_links')

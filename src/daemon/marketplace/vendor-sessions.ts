@@ -5,6 +5,7 @@ import type { DbOrTx } from '../db/index.ts'
 import { htmlPage } from '../http/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { linkOfToken, useVendorLink } from './vendor-links.ts'
+import { vendorIdsOf } from './vendors.repo.ts'
 
 /** `vst_` and 32 random bytes. */
 const tokenForm = /^vst_[A-Za-z0-9_-]{43}$/
@@ -26,7 +27,9 @@ export async function openVendorSession(deps: Deps, { token: given }: Link): Pro
       .values({ id, token_hash: sha256Hex(token), email, created_at: isoNow(clock), expires_at: expiresAt })
       .execute()
     const actor = { kind: 'vendor', sessionId: id, name: id, email } as const
-    await recordAudit(tx, clock, { actor, action: 'marketplace.vendor-session-opened', subject: id, data: { sessionId: id } })
+    // The audit log is never deleted, so it names no address.
+    const data = { sessionId: id, vendorIds: await vendorIdsOf(tx, { email }) }
+    await recordAudit(tx, clock, { actor, action: 'marketplace.vendor-session-opened', subject: id, data })
   })
   return { token, email, expiresAt }
 }

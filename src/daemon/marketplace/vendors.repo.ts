@@ -37,6 +37,9 @@ export async function vendorsOfAddress(db: DbOrTx, email: string): Promise<Vendo
   return rows.map(toVendor)
 }
 
+export const vendorIdsOf = async (db: DbOrTx, { email }: Readonly<{ email: string }>): Promise<string[]> =>
+  (await vendorsOfAddress(db, email)).map(({ id }) => id)
+
 type Contact = Readonly<{ email: string; itemType: ItemType }>
 
 /** Vendors with a contact address and their items of a type, newest first. */

@@ -11,6 +11,11 @@ type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider'>
 
 export const cancellationTopic = 'payments.cancellation'
 
+/** As a cancellation, for an active subscription of a withdrawn item. A former replica lets those continue, so this topic is unknown to it. */
+export const withdrawalTopic = 'payments.withdrawal'
+
+type Topic = typeof cancellationTopic | typeof withdrawalTopic
+
 /** The topic of the job that lets live subscriptions of an item follow its withdrawal. */
 export const endsTopic = 'payments.item-ends'
 
@@ -27,16 +32,18 @@ export const followEnds =
       .where('payment_subscription_id', 'is not', null)
       .execute()
     await deps.db.transaction().execute(async (tx) => {
-      for (const { id } of rows) if (id !== null) await enqueueCancellation({ ...deps, tx }, id)
+      for (const { id } of rows) if (id !== null) await enqueueCancellation({ ...deps, tx }, { id, topic: withdrawalTopic })
     })
   }
 
 /** The provider finalises the invoice of a new period about an hour after its begin. */
 const draftMs = 60 * 60_000
 
-export const enqueueCancellation = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, id: string, runAt?: string): Promise<void> =>
+type Enqueued = Readonly<{ id: string; topic: Topic; runAt?: string }>
+
+export const enqueueCancellation = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, { id, topic, runAt }: Enqueued): Promise<void> =>
   enqueueJob(tx, clock, {
-    topic: cancellationTopic,
+    topic,
     payload: { id },
     queue: `payments:${id}`,
     pool: 'payments',
@@ -48,14 +55,16 @@ export const enqueueCancellation = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, 
  * uninstall and an installation in any order leave both alike. A period that began after the uninstallation is paid back.
  */
 export const followCancellation =
-  (deps: Deps): JobHandler =>
+  (deps: Deps, topic: Topic): JobHandler =>
   async (payload) => {
     const { id } = payload as { id: string }
     const of = await placeOf(deps, id)
     if (!of) return
     // An installation that takes the subscription back would be ended with it.
     const next = (await runAlone(deps, paymentOfItem(of), () => follow(deps, id, of))) ?? { inMs: lookAgainMs }
-    if (next !== 'done') await deps.db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id, isoIn(deps.clock, next.inMs)))
+    if (next === 'done') return
+    const runAt = isoIn(deps.clock, next.inMs)
+    await deps.db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, { id, topic, runAt }))
   }
 
 type Place = Readonly<{ tenantId: string; itemId: string }>

@@ -26,7 +26,7 @@ import { reportEnded, reportTopic } from './billing/report-usage.ts'
 import { assertOwnVendor, existingVendorId, payoutsOf, salesOf } from './billing/vendor-money.ts'
 import { waiveUsage } from './billing/waive-usage.ts'
 import { mailWarning, warningTopic } from './billing/warn-tenants.ts'
-import { cancellationTopic, endsTopic, followCancellation, followEnds } from './cancellation.ts'
+import { cancellationTopic, endsTopic, followCancellation, followEnds, withdrawalTopic } from './cancellation.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { deleteOldEvents, listEvents, receiveEvent, replayEvent, showEvent } from './events.ts'
 import { continueInstall, installTopic } from './install-paid.ts'
@@ -102,7 +102,8 @@ export const paymentsFeature = feature<Deps>({
     [priceTopic]: rotatePrice(deps),
     [termsTopic]: changeTerms(deps),
     [subscriptionTermsTopic]: changeSubscriptionTerms(deps),
-    [cancellationTopic]: followCancellation(deps),
+    [cancellationTopic]: followCancellation(deps, cancellationTopic),
+    [withdrawalTopic]: followCancellation(deps, withdrawalTopic),
     [endsTopic]: followEnds(deps),
     [vendorTopic]: createAccount(deps),
     [eventTopic]: applyEvent(deps),

@@ -18,7 +18,7 @@ import {
 import { foldSaga } from '../../core/saga/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { findItem, findSubscription, type ItemRecord } from '../marketplace/index.ts'
+import { findItem, findSubscription, type ItemRecord, lockItem } from '../marketplace/index.ts'
 import {
   assertActive,
   assertFormerPrice,
@@ -32,6 +32,7 @@ import {
 import { installationRefunded } from './alerts.ts'
 import { type Attempt, storeLink } from './attempts.repo.ts'
 import { beginSpan } from './billing/plan-reports.ts'
+import { enqueueCancellation, withdrawalTopic } from './cancellation.ts'
 import type { InstalledPayment, PaymentsDeps } from './deps.ts'
 import { tenantOfCustomer } from './follow-invoice.ts'
 import { newlyRefunded } from './follow-refund.ts'
@@ -147,6 +148,9 @@ async function install(deps: PaymentsDeps, given: InstallAttempt) {
   assertModulePrice(given, { item, plan })
   return db.transaction().execute(async (tx) => {
     await finish(tx)
+    // A withdrawal since the charge found no subscription to end; one after this transaction finds it.
+    const isWithdrawn = (await lockItem(tx, itemId))?.withdrawnAt !== null
+    if (isWithdrawn) await enqueueCancellation({ clock, tx }, { id: subscriptionId, topic: withdrawalTopic })
     await closeRejected(tx, { clock }, attempt)
     // A vendor or a fee that changed since the charge found no subscription to send it for.
     await enqueueSubscriptionTerms({ clock, tx }, subscriptionId)

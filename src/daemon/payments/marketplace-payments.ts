@@ -2,7 +2,7 @@ import { isoNow } from '../../core/kit/index.ts'
 import { enqueueJob } from '../db/index.ts'
 import type { ItemRecord } from '../marketplace/index.ts'
 import { endSpan } from './billing/report-usage.ts'
-import { endsTopic, enqueueCancellation } from './cancellation.ts'
+import { cancellationTopic, endsTopic, enqueueCancellation } from './cancellation.ts'
 import type { PaymentsDeps, Planned } from './deps.ts'
 import { assertBuyable, installPaid } from './install-paid.ts'
 import { priceTopic } from './prices.ts'
@@ -30,7 +30,7 @@ export const paymentsOfMarketplace = (deps: PaymentsDeps) => ({
   ) => {
     if (paymentSubscriptionId === null) return paidUntil
     await endSpan({ ...deps, tx }, { id: paymentSubscriptionId })
-    await enqueueCancellation({ ...deps, tx }, paymentSubscriptionId)
+    await enqueueCancellation({ ...deps, tx }, { id: paymentSubscriptionId, topic: cancellationTopic })
     // The event of a new period may still come; the cancellation reads the period from the provider.
     return paidUntil !== null && paidUntil > isoNow(deps.clock) ? paidUntil : null
   },

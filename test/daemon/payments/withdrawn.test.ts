@@ -44,6 +44,30 @@ onBothDialects('the item of a vendor', (fresh) => {
     expect(sales.map(({ month, cents }) => `${month} ${cents}`)).toEqual(['2026-04 1000', '2026-03 1000'])
   })
 
+  test('that was withdrawn ends by a topic that a former replica does not know: its cancellations let an active subscription continue', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    await room.runJobs()
+    await room.db.deleteFrom('jobs').execute()
+    await room.jobs['payments.item-ends']?.({ itemId: 'item_1' }, { last: false })
+    expect(await room.db.selectFrom('jobs').select('topic').execute()).toEqual([{ topic: 'payments.withdrawal' }])
+  })
+
+  test('that was withdrawn between the charge and the installation ends with its period too', async () => {
+    const room = await aBillingWorld(await fresh())
+    room.faults.install = 1
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    expect([room.money()[0], await room.rows()]).toEqual([1000, []])
+    await setWithdrawn(room, true)
+    await room.clock.advance(61_000)
+    await room.runJobs()
+    expect(await statusesOf(room)).toEqual(['active'])
+    expect(room.double.liveSubscriptions(room.customer.id)[0]?.cancelAtPeriodEnd).toBe(true)
+    await room.until('2026-07-01T00:00:00.000Z')
+    expect(await statusesOf(room)).toEqual(['cancelled'])
+    expect(room.money()[0]).toBe(1000)
+  })
+
   test('that is published again within the period continues', async () => {
     const room = await aBillingWorld(await fresh())
     await room.install()

@@ -55,7 +55,7 @@ async function ofWithdrawn({ db }: Deps, of: Of, { row, there }: Pair): Promise<
     {
       kind: 'subscription_unknown',
       ...{ ...of, here: `${row.itemId} is withdrawn by its vendor`, there: 'continues after its period' },
-      fix: 'tenantry jobs list --topic payments.cancellation, or let it end with its period in the Dashboard of the provider',
+      fix: 'tenantry jobs list --topic payments.withdrawal, or let it end with its period in the Dashboard of the provider',
     },
   ]
 }
