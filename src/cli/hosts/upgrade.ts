@@ -54,10 +54,7 @@ export const upgrade = command('upgrade', 'Upgrade the agents of hosts: one firs
   },
   view: upgradeView,
   exit: ({ hosts }, { plan }) => (!plan && hosts.some(({ state }) => state === 'failed') ? 1 : 0),
-  examples: [
-    'upgrade --to 0.2.1 --plan',
-    `upgrade --to 0.2.1 --parallel 4 --run './install-agent "$HOST"'`,
-  ],
+  examples: ['upgrade --to 0.2.1 --plan', `upgrade --to 0.2.1 --parallel 4 --run './install-agent "$HOST"'`],
 })
 
 const outcome = (host: string, state: State): Outcome => ({ host, state, ms: null, why: null })
