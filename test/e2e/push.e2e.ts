@@ -98,12 +98,6 @@ test('a task of a user is pushed to its phone, with a sound and without its titl
   expect(JSON.stringify(push)).not.toContain('towels')
 })
 
-test('so is the next one, in the same room', async () => {
-  const rooms = new Set<string | undefined>(pushes.map(({ room_name }) => room_name))
-  const push = await pushedTo('ben', () => post('anna', '/tasks', { title: 'Swim', assigneeId: school.userIds.get('ben') }))
-  expect([...rooms, push.room_name]).toEqual([push.room_name, push.room_name])
-})
-
 test('a checkpoint of a run is pushed to the phones of those who approve it', async () => {
   const definition = {
     columns: [],
