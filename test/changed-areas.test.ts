@@ -52,7 +52,7 @@ test.each([
   ['src/daemon/tasks/tasks.repo.ts', 'boards,daemon/tasks', "db.selectFrom('tasks')"],
   ['test/daemon/users/users.test.ts', 'daemon/users'],
   ['src/daemon/db/dialects.ts', 'replicas,daemon/db,daemon/isolation,daemon/tasks,daemon/users'],
-  ['src/daemon/db/migrations/0001-baseline.ts', 'replicas,daemon/db', 'sql`create table t (id text)`'],
+  ['src/daemon/db/migrations/0001-baseline.ts', 'replicas,releases,daemon/db', 'sql`create table t (id text)`'],
   ['src/agent/update/index.ts', 'updates,crashes'],
   ['src/agent/update/hot-copy.ts', 'updates,crashes,hot-copies'],
   ['test/e2e/import-box.e2e.ts', 'imports'],

@@ -124,10 +124,14 @@ function returnOf(first: string, month: Month): string {
   return `${month}-${String(Math.min(Number(first.slice(8, 10)), lastDay)).padStart(2, '0')}${first.slice(10)}`
 }
 
+/** No month before it has a text of its own. */
+const firstMonth: Month = '2000-01'
+
 /** The months of a range, oldest first; by default the last twelve. Undefined if it is empty or too long. */
 export function salesMonths(asked: Readonly<{ from?: Month | undefined; to?: Month | undefined }>, now: string): Month[] | undefined {
   const to = asked.to ?? monthOf(now)
-  const from = asked.from ?? `${Number(to.slice(0, 4)) - 1}${to.slice(4)}`
+  const yearBack = `${Number(to.slice(0, 4)) - 1}${to.slice(4)}`
+  const from = asked.from ?? (yearBack < firstMonth ? firstMonth : yearBack)
   // Twelve months a year: a long range is refused before it is listed.
   const count = (Number(to.slice(0, 4)) - Number(from.slice(0, 4))) * 12 + Number(to.slice(5)) - Number(from.slice(5)) + 1
   return count < 1 || count > maxSalesMonths ? undefined : monthsBetween(from, to)

@@ -31,6 +31,7 @@ test('a range has from 1 to 24 months, by default a year back', () => {
   expect(salesMonths({}, now)).toHaveLength(13)
   expect(salesMonths({}, now)?.[0]).toBe('2025-03')
   expect(salesMonths({ from: '2026-03' }, now)).toEqual(['2026-03'])
+  expect(salesMonths({ to: '2000-02' }, now)).toEqual(['2000-01', '2000-02'])
   expect(salesMonths({ from: '2024-04' }, now)).toHaveLength(24)
   expect(salesMonths({ from: '2024-03' }, now)).toBeUndefined()
   expect(salesMonths({ from: '2026-04' }, now)).toBeUndefined()
