@@ -1,6 +1,7 @@
 import { type BrandingChange, logoLimits } from '../../core/branding/index.ts'
 import { isoIn, isoNow, newId, type PlatformPrincipal, pictureOf, problem } from '../../core/kit/index.ts'
 import { bytesOf, type Upload } from '../http/index.ts'
+import { wholeContent } from '../objects/index.ts'
 import { setBrandingIn } from '../tenants/index.ts'
 import type { BrandingDeps } from './deps.ts'
 import { eraseLogo } from './erase-logos.ts'
@@ -30,12 +31,7 @@ export async function putLogo(deps: BrandingDeps, actor: PlatformPrincipal, { up
   const image = pictureOf(content, { part: 'file', ...logoLimits })
   const id = newId(random, 'logo')
   await insertLogo(db, { id, tenantId, image, bytes: content.length, at: isoNow(clock), eraseAt: isoIn(clock, unfinishedMs) })
-  const { sha256 } = await objects.put(
-    logoKey({ id, tenantId }),
-    (async function* () {
-      yield content
-    })(),
-  )
+  const { sha256 } = await objects.put(logoKey({ id, tenantId }), wholeContent(content))
   const { retired, shown } = await db.transaction().execute(async (tx) => {
     await setBrandingIn({ tx, clock }, actor, { logoId: id })
     const retired = await retireLogos(tx, { tenantId, at: isoNow(clock) })

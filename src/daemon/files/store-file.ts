@@ -2,6 +2,7 @@ import { bytesToReserve, declaredType, type File, inlineType, safeFileName } fro
 import { isoIn, isoNow, newId, problem, type TenantId } from '../../core/kit/index.ts'
 import type { SpaceId } from '../../core/spaces/index.ts'
 import type { Tx } from '../db/index.ts'
+import { wholeContent } from '../objects/index.ts'
 import { findSpace, recordInSpace } from '../spaces/index.ts'
 import type { FilesDeps } from './deps.ts'
 import { addUsage, changeFileRow, findFile, insertUpload, lockUsage, objectIdOf, objectKey, planOf } from './files.repo.ts'
@@ -43,13 +44,7 @@ export async function prepareFile(deps: StoreDeps, file: PlatformFile): Promise<
   const objectId = newId(deps.random, 'fil')
   const stored = await deps.db.transaction().execute((tx) => reserve(deps, tx, { ...file, objectId }))
   if (stored) return async () => stored
-  const content = file.content
-  const { sha256 } = await deps.objects.put(
-    objectKey({ tenantId: file.tenantId, objectId }),
-    (async function* () {
-      yield content
-    })(),
-  )
+  const { sha256 } = await deps.objects.put(objectKey({ tenantId: file.tenantId, objectId }), wholeContent(file.content))
   return (tx) => finish(deps, tx, { ...file, objectId, sha256 })
 }
 

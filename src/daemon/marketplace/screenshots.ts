@@ -4,6 +4,7 @@ import { maxScreenshots, type Screenshot, screenshotSides } from '../../core/mar
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { bytesOf, type FileBody, type Upload } from '../http/index.ts'
+import { wholeContent } from '../objects/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { countScreenshotChange } from './intake.ts'
 import type { ScreenshotTable } from './marketplace.tables.ts'
@@ -34,12 +35,7 @@ export async function addScreenshot(deps: MarketplaceDeps, actor: VendorActor, {
     await assertFew(deps, tx, row)
     await tx.insertInto('marketplace_screenshots').values(row).execute()
   })
-  await objects.put(
-    screenshotKey(row.id),
-    (async function* () {
-      yield bytes
-    })(),
-  )
+  await objects.put(screenshotKey(row.id), wholeContent(bytes))
   await db.transaction().execute(async (tx) => {
     const locked = await lockOwnSubmission(tx, actor, submissionId)
     assertChangeable(locked)

@@ -78,3 +78,8 @@ export const storeFailure = (error: unknown): unknown =>
         'files can be neither stored nor read: the object store does not answer. fix: try again in a minute',
         { cause: error },
       )
+
+/** The content of an object whose bytes are at hand. */
+export async function* wholeContent(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
