@@ -1,10 +1,11 @@
 // Prints what changed since everything was tested, for CHANGED_AREAS: areas of test/areas.json, and features of the daemon whose SQL or tests
 // changed as `daemon/<name>`. The commit that was tested is TESTED_COMMIT, or else the one in `.ci/tested`. Prints all where that commit is
-// unknown, and all but the rare areas where a file changed on which all tests depend.
+// unknown, and all but the rare areas where a library changed. With --units, changes of tests on servers do not count: no unit test uses them.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-const shared = ['package-lock.json', 'test/areas.json', 'test/support/changed-areas.ts', 'vitest.', '.ci/run', 'scripts/']
+const libraries = ['package-lock.json']
+const onServers = ['test/e2e/', 'test/testbed/', 'test/console/']
 /** The tests of all features of the daemon depend on these. */
 const database = ['src/daemon/db/', 'test/support/databases.ts']
 /** Tables belong to one feature, whose code changes with them; migrations run on both databases in any case. */
@@ -12,9 +13,19 @@ const tables = ['src/daemon/db/migrations/', 'src/daemon/db/schema.ts']
 
 const tested = process.env.TESTED_COMMIT ?? (existsSync('.ci/tested') ? readFileSync('.ci/tested', 'utf8').trim() : '')
 
+const git = (...args) => execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+
+/** Text of a file in a commit, undefined where it was not there. */
+function contentAt(commit, file) {
+  try {
+    return git('show', `${commit}:${file}`)
+  } catch {
+    return undefined
+  }
+}
+
 /** Files that differ between the commit and the working tree, new ones too; undefined where the commit is unknown. */
 function changedSince(commit) {
-  const git = (...args) => execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   try {
     git('merge-base', '--is-ancestor', commit, 'HEAD')
     const lists = [git('diff', '--name-only', '--no-renames', commit), git('ls-files', '--others', '--exclude-standard')]
@@ -24,26 +35,31 @@ function changedSince(commit) {
   }
 }
 
-const changed = changedSince(tested)
 const isBelow = (prefixes) => (file) => prefixes.some((prefix) => file.startsWith(prefix))
+const ignored = process.argv.includes('--units') ? isBelow(onServers) : () => false
+const changed = changedSince(tested)?.filter((file) => !ignored(file))
 const changesAny = (prefixes) => changed === undefined || changed.some(isBelow(prefixes))
 /** A deleted file may have had SQL. */
 const hasSql = (file) =>
   !existsSync(file) || /\bsql(<[^`]*>)?`|\.(selectFrom|insertInto|updateTable|deleteFrom)\(/.test(readFileSync(file, 'utf8'))
 /** Its tests run on PostgreSQL too: verbs without a statement of their own behave the same on both databases. */
 const changesSqlOf = (name) =>
-  changesAny([...shared, `test/daemon/${name}/`]) || changed.some((file) => file.startsWith(`src/daemon/${name}/`) && hasSql(file))
+  changesAny([...libraries, `test/daemon/${name}/`]) || changed.some((file) => file.startsWith(`src/daemon/${name}/`) && hasSql(file))
 const changesDatabase = changed === undefined || changed.some((file) => isBelow(database)(file) && !isBelow(tables)(file))
 
 const areas = JSON.parse(readFileSync('test/areas.json', 'utf8'))
+/** An area whose own entry changed, such as by a test that it has now. */
+const former = changed?.includes('test/areas.json') ? JSON.parse(contentAt(tested, 'test/areas.json') ?? '{}') : areas
+const isRedefined = (name) => JSON.stringify(areas[name]) !== JSON.stringify(former[name])
 const foldersOf = (path) =>
   readdirSync(path, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
 const features = [...new Set([...foldersOf('src/daemon'), ...foldersOf('test/daemon')])].toSorted()
 const changedAreas = Object.entries(areas)
-  .filter(([, { rare, uses, changes, tests }]) =>
-    changesAny([...(rare ? [] : shared), ...(areas[uses]?.changes ?? []), ...changes, ...tests]),
+  .filter(
+    ([name, { rare, uses, changes, tests }]) =>
+      isRedefined(name) || changesAny([...(rare ? [] : libraries), ...(areas[uses]?.changes ?? []), ...changes, ...tests]),
   )
   .map(([name]) => name)
 const changedFeatures = features.filter((name) => changesDatabase || changesSqlOf(name)).map((name) => `daemon/${name}`)

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { execa } from 'execa'
@@ -27,9 +27,14 @@ const commit = async (file: string) => {
   await git('add', file)
   await git('commit', '-m', file)
 }
-const changed = async (env: Record<string, string> = { TESTED_COMMIT: tested }) =>
-  (await execa(process.execPath, ['scripts/changed-areas.js'], { cwd: folder, extendEnv: false, env: { PATH: process.env.PATH, ...env } }))
-    .stdout
+const changed = async (env: Record<string, string> = { TESTED_COMMIT: tested }, ...options: string[]) =>
+  (
+    await execa(process.execPath, ['scripts/changed-areas.js', ...options], {
+      cwd: folder,
+      extendEnv: false,
+      env: { PATH: process.env.PATH, ...env },
+    })
+  ).stdout
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tenantry-areas-'))
@@ -63,7 +68,7 @@ test.each([
   ['bench/run.js', 'benches'],
   ['src/console/pages.ts', 'console'],
   ['package-lock.json', often.replace('school,', 'school,installation,')],
-  ['vitest.e2e.config.ts', often],
+  ['vitest.config.ts', ''],
 ])('after a change of %s CI tests these areas thoroughly: %j', async (file, expected, text = 'changed') => {
   await write(file, text)
   expect(await changed()).toBe(expected)
@@ -72,6 +77,18 @@ test.each([
 test('a deleted file may have had SQL', async () => {
   await rm(join(folder, 'src/daemon/users/index.ts'))
   expect(await changed()).toBe('chat,daemon/users')
+})
+
+test('a test that an area has now is tested, and no other area', async () => {
+  const { demo, ...others } = JSON.parse(await readFile(join(folder, 'test/areas.json'), 'utf8'))
+  await write('test/areas.json', JSON.stringify({ ...others, demo: { ...demo, tests: [...demo.tests, 'test/e2e/other.e2e.ts'] } }))
+  expect(await changed()).toBe('demo')
+})
+
+test('changes of tests on servers make no unit test thorough', async () => {
+  await write('test/e2e/support/fleet.ts', 'changed')
+  expect((await changed()).split(',')).toContain('snapshots')
+  expect(await changed({ TESTED_COMMIT: tested }, '--units')).toBe('')
 })
 
 test('each commit since the tested one counts', async () => {
