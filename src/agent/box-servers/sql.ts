@@ -83,11 +83,17 @@ export const psql = (
   sql: NonNullable<ExecOptions['stdin']>,
   ...options: string[]
 ): Promise<ExecResult> =>
-  engine.exec(runningId(view, 'postgres'), ['psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', ...options, ...connection(login)], {
-    stdin: sql,
-    ...(onStdout ? { onStdout } : {}),
-    ...(signal ? { signal } : {}),
-  })
+  engine.exec(
+    runningId(view, 'postgres'),
+    [...serversOwn, 'psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', ...options, ...connection(login)],
+    { stdin: sql, ...(onStdout ? { onStdout } : {}), ...(signal ? { signal } : {}) },
+  )
+
+/**
+ * Runs the program of the server's own version. In images of Debian, PATH finds a Perl script that chooses a version and needs six times the
+ * processor time of a short query; images of Alpine have the program itself there.
+ */
+const serversOwn = ['sh', '-c', 'PATH="/usr/lib/postgresql/$PG_MAJOR/bin:$PATH"; exec "$@"', 'sh']
 
 /** Output of a short query; undefined on failure. */
 export async function querySql(engine: ContainerEngine, view: BoxView, sql: string): Promise<string | undefined> {

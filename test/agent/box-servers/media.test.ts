@@ -8,8 +8,10 @@ const box = { slug: 'oak', project: { name: 'box-oak', folder: '/nowhere', compo
 
 /** A box whose psql answers so. */
 function sampled(answer: (sql: string) => Promise<string>, count = { newest: 2, random: 2 }): Promise<MediaSample> {
-  const exec: ContainerEngine['exec'] = async (_, [program], { stdin = '' } = {}) =>
-    program === 'psql' ? { exitCode: 0, stdout: await answer(String(stdin)), stderr: '' } : { exitCode: 0, stdout: 'synapse\n', stderr: '' }
+  const exec: ContainerEngine['exec'] = async (_, argv, { stdin = '' } = {}) =>
+    argv.includes('psql')
+      ? { exitCode: 0, stdout: await answer(String(stdin)), stderr: '' }
+      : { exitCode: 0, stdout: 'synapse\n', stderr: '' }
   const engine = { exec, containers: async () => [{ id: 'db', service: 'postgres', state: 'running' }] } as unknown as ContainerEngine
   return sampleMedia({ engine, box }, count)
 }

@@ -45,7 +45,7 @@ async function run(env: Record<string, string>, argv: readonly string[], options
     })
   const { stdin = '' } = options
   if (typeof stdin === 'string') child.stdin.end(stdin)
-  else pipeline(stdin as Readable, program === 'psql' ? sooner() : new PassThrough(), child.stdin).catch(() => undefined)
+  else pipeline(stdin as Readable, argv.includes('psql') ? sooner() : new PassThrough(), child.stdin).catch(() => undefined)
   const exitCode = await ended
   await written
   return { exitCode, ...said }
