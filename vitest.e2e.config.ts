@@ -11,7 +11,6 @@ const slowest = [
   'snapshots',
   'import-story',
   'boards',
-  'archive-story',
   'update',
   'pages',
   'box-health',
