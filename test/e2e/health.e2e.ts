@@ -60,7 +60,33 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
       ...commands.flatMap((text) => ['-c', text]),
     )
   const red = ({ components }: ProbeResult) => Object.keys(components).filter((name) => !components[name as ProbeComponent].ok)
-  const green = () => expect.poll(async () => (await probe()).reason ?? 'ok', { timeout: 60_000, interval: 300 }).toBe('ok')
+  const green = (timeout = 60_000) => expect.poll(async () => (await probe()).reason ?? 'ok', { timeout, interval: 300 }).toBe('ok')
+
+  test('the database is UTF8 and sorts by C', async () => {
+    const query = "select pg_encoding_to_char(encoding), datcollate, datctype from pg_database where datname = 'synapse'"
+    expect(await sql(query)).toBe('UTF8|C|C')
+  })
+
+  test('a stop of PostgreSQL is a clean shutdown', async () => {
+    const log = async () => rooms.engine.logs(await idOf('postgres'), 1000)
+    const shutDowns = async () => (await log()).split('database system is shut down').length
+    const before = await shutDowns()
+    await rooms.engine.stop(box.project, ['postgres'])
+    await rooms.engine.start(box.project, ['postgres'])
+    await green()
+    expect(await shutDowns()).toBe(before + 1)
+    expect(await log()).not.toMatch(/was interrupted|not properly shut down/)
+  })
+
+  // So it is after a reboot of the host, where the engine starts containers in no order, and after a start by hand, which waits for no health.
+  test('a chat server that starts before its database ends, and the engine starts it again until it serves', async () => {
+    const restarts = async () => (await rooms.engine.containers(box.project)).find(({ service }) => service === 'synapse')?.restartCount
+    await rooms.engine.stop(box.project, ['synapse', 'postgres'])
+    await rooms.engine.start(box.project, ['synapse'])
+    await expect.poll(restarts, { timeout: 60_000, interval: 300 }).toBeGreaterThan(1)
+    await rooms.engine.start(box.project, ['postgres'])
+    await green(180_000)
+  })
 
   test('a media folder that takes no file', async () => {
     // Synapse is no root: it may not write where it owns nothing.
