@@ -11,7 +11,6 @@ const slowest = [
   'snapshots',
   'import-story',
   'boards',
-  'archive-story',
   'update',
   'pages',
   'box-health',
@@ -35,7 +34,7 @@ const slowest = [
 
 export default defineConfig({
   test: {
-    include: ['test/testbed/**/*.e2e.ts', 'test/e2e/**/*.e2e.ts', 'test/console/**/*.e2e.ts'],
+    include: ['test/e2e/**/*.e2e.ts', 'test/console/**/*.e2e.ts'],
     exclude: testsOfUnchangedAreas(process.env.CHANGED_AREAS),
     globalSetup: ['test/testbed/global-setup.ts'],
     setupFiles: ['test/e2e/support/settled-fetch.ts'],

@@ -284,6 +284,14 @@ test('what clients need comes through as it was sent, without the secret and wit
   expect(passed()).toEqual([])
 })
 
+test('an upload that is too large is refused in words that an app in a browser can read', async () => {
+  const headers = { 'content-length': String(edge.facts.maxUploadMegabytes * 1024 * 1024 + 1) }
+  const answer = await atPublic('/_matrix/media/v3/upload', { method: 'POST', headers })
+  expect(answer).toMatchObject({ status: 413, headers: { 'access-control-allow-origin': '*' } })
+  expect(JSON.parse(answer.text)).toMatchObject({ errcode: 'M_TOO_LARGE' })
+  expect(passed()).toEqual([])
+})
+
 describe('.well-known/matrix/client', () => {
   test.each([
     '/.well-known/matrix/client',
@@ -382,7 +390,7 @@ describe('a request that was under way when Synapse stopped', () => {
   }
   const nothing = async () => {}
   const fence = () => writeFile(edge.fence, '')
-  const down = { status: 502, headers: { 'retry-after': '5', 'access-control-allow-origin': '*' } }
+  const down = { status: 502, headers: { 'retry-after': '5', 'access-control-allow-origin': '*', 'content-type': 'application/json' } }
   const fenced = { status: 503, headers: { 'retry-after': '10', 'access-control-allow-origin': '*', 'content-type': 'application/json' } }
   afterEach(() => rm(edge.fence, { force: true }))
 
@@ -407,7 +415,12 @@ describe('a request that was under way when Synapse stopped', () => {
   })
 
   test('is told that nobody answers where no fence stands, and the probe even behind one', async () => {
-    for (const port of [edge.ports.public, edge.ports.platform]) expect(await lost(port, nothing)).toMatchObject(down)
+    for (const port of [edge.ports.public, edge.ports.platform]) {
+      const answer = await lost(port, nothing)
+      expect(answer).toMatchObject(down)
+      expect(JSON.parse(answer.text)).toMatchObject({ errcode: 'M_UNKNOWN', retry_after_ms: 5000 })
+      expect(await lost(port, nothing, 'OPTIONS')).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': '*' } })
+    }
     expect(await lost(edge.ports.probe, fence)).toMatchObject(down)
   })
 })

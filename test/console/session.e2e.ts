@@ -21,7 +21,7 @@ afterAll(async () => {
   await stage?.close()
 })
 
-test('a session that ended elsewhere leads to the login, and from there back to the same list', async () => {
+test('a session that ended elsewhere leads to the login, and the right password from there back to the same list', async () => {
   const page = await openPage(browser)
   await logIn(page, stage, account, '/boxes?q=kita')
   await page.getByRole('table', { name: 'Boxes' }).waitFor()
@@ -29,10 +29,15 @@ test('a session that ended elsewhere leads to the login, and from there back to 
   for (const { id } of sessions.filter(({ kind }) => kind === 'console')) await stage.api.admin.revokeSession({ params: { id } })
   await page.getByRole('heading', { name: 'Log in' }).waitFor()
   await page.getByLabel('Name').fill(account.name)
+  await page.getByLabel('Password').fill('wrong')
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByText('LOGIN_FAILED').waitFor()
   await page.getByLabel('Password').fill(account.password)
   await page.getByRole('button', { name: 'Log in' }).click()
   await page.getByRole('table', { name: 'Boxes' }).waitFor()
   expect(page.url()).toBe(`${stage.url}/console/boxes?q=kita`)
+  await page.getByRole('button', { name: 'Log out' }).click()
+  await page.getByRole('heading', { name: 'Log in' }).waitFor()
   assertClean(page)
 })
 

@@ -1,18 +1,15 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { boxArchive, recover, recoveryProjects, runArchives } from '../../src/agent/archive/index.ts'
-import { takeOver } from '../../src/agent/move/index.ts'
 import type { ContainerEngine, Repository } from '../../src/agent/ports/index.ts'
 import { type RestoreDeps, restore } from '../../src/agent/restore/index.ts'
 import type { ArchivePart, SnapshotTaken } from '../../src/core/boxes/index.ts'
-import { type Archive, chainTo, expiredParts } from '../../src/core/snapshots/index.ts'
+import { type Archive, chainTo } from '../../src/core/snapshots/index.ts'
 import { silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
 import { readMessages, sendMessage, sync } from '../testbed/matrix-client.ts'
 import { testbedExists } from '../testbed/testbed.ts'
 import { agentOnBox } from './support/agent-on-box.ts'
-import { type Conversation, converse, reachableBox } from './support/conversation.ts'
-import { boxPorts } from './support/ports.ts'
-import { type RealHost, realHost, soon } from './support/real-host.ts'
+import { type Conversation, converse } from './support/conversation.ts'
 
 // The agent's own archive of a real box: real engine, real PostgreSQL, real restic; no daemon.
 describe.skipIf(!testbedExists())('the archive of a real box', () => {
@@ -22,7 +19,6 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
   let talk: Conversation
   let archive: ReturnType<typeof boxArchive>
   let repository: Repository
-  let next: RealHost | undefined
   let covered: Archive['covered'] = null
   const parts: ArchivePart[] = []
   const life = new AbortController()
@@ -39,7 +35,6 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
   afterAll(async () => {
     await archive?.end().catch(() => undefined)
     life.abort(new Error('over'))
-    await next?.end()
     await agent?.remove()
   })
 
@@ -76,8 +71,7 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
   }
 
   let recoveries = 0
-  type There = Readonly<{ deps: Omit<Parameters<typeof recover>[0], 'stateFolder'>; context: Parameters<ReturnType<typeof recover>>[0] }>
-  async function recovered(to: string | 'latest', there?: There): Promise<SnapshotTaken> {
+  async function recovered(to: string | 'latest'): Promise<SnapshotTaken> {
     const chain = chainTo({ parts, covered }, to)
     expect(chain).toBeDefined()
     const { base, logs } = chain as NonNullable<typeof chain>
@@ -86,8 +80,7 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
       ...{ to: to === 'latest' ? null : to, deadlineMs: 600_000 },
     }
     const begunMs = performance.now()
-    const run = recover({ ...(there?.deps ?? deps), stateFolder: agent.folder })
-    const { snapshot } = await run(there?.context ?? agent.contextOf(`recover-${++recoveries}`), payload)
+    const { snapshot } = await recover({ ...deps, stateFolder: agent.folder })(agent.contextOf(`recover-${++recoveries}`), payload)
     process.stdout.write(`recovered ${logs.length} parts in ${Math.round(performance.now() - begunMs)} ms\n`)
     expect(await engine.projects(recoveryProjects(agent.folder))).toEqual([])
     return snapshot
@@ -192,46 +185,5 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
       since = answer.nextBatch
     }
     expect(seen).toEqual(expect.arrayContaining(['new 1', 'new 2']))
-  })
-
-  test('another host recovers the box from the store alone, and takes it over', async () => {
-    const { slug, boxId } = agent.addressed
-    await archive.end()
-    archive = newArchive()
-    await storeBase(3)
-    await talk.say('before the host burned')
-    await store()
-    const { nextBatch } = await sync(talk.ben)
-    await archive.end()
-    await engine.removeProject((await agent.localBox()).project.name)
-
-    next = await realHost('pitr-b-', join(agent.folder, 'repository'))
-    const there = await next.agent()
-    const taken = await recovered('latest', { deps: there, context: next.contextOf('recover-there') })
-    const ports = boxPorts()
-    const wanted = { chatDomain: `${slug}.test`, publicUrl: `http://127.0.0.1:${ports.public}`, ports, probe: soon, deadlineMs: 600_000 }
-    const { snapshotId, snapshotSha256 } = taken
-    const result = await takeOver(there)(next.contextOf('take-over'), {
-      slug,
-      boxId,
-      ownershipEpoch: 2,
-      snapshotId,
-      snapshotSha256,
-      ...wanted,
-    })
-    expect(result).toMatchObject({ outcome: 'restored', error: null })
-    talk.follow(reachableBox(slug, join(next.folder, 'boxes', slug), ports).publicUrl)
-    await talk.say('on the other host')
-    const { messages } = await sync(talk.ben, { since: nextBatch })
-    expect(messages.map(({ body }) => body)).toEqual(['on the other host'])
-  })
-
-  test('what retention removes is needed by no moment that is kept', async () => {
-    const now = new Date().toISOString()
-    const expired = new Set(expiredParts(parts, { days: 14, now }))
-    expect(expired.size).toBeGreaterThan(0)
-    await deps.snapshots.forget(repository, [...expired])
-    const left = parts.filter(({ snapshotId }) => !expired.has(snapshotId))
-    expect(chainTo({ parts: left, covered }, 'latest')?.at).toBe(chainTo({ parts, covered }, 'latest')?.at)
   })
 })

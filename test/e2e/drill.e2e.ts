@@ -7,8 +7,6 @@ import { takeBoxSnapshot } from '../../src/agent/backup/index.ts'
 import { reportVersions } from '../../src/agent/boxes/index.ts'
 import { drill, drillProjects, sweepDrills } from '../../src/agent/drill/index.ts'
 import type { SnapshotTaken } from '../../src/core/boxes/index.ts'
-import { wrapped } from '../agent/update/an-update.ts'
-import { mortal, storeWhileAlive } from '../agent/update/mortal.ts'
 import { dockerEnvironment, readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
 import { boxPorts } from './support/ports.ts'
@@ -106,16 +104,6 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
     expect([...answers.keys()]).toEqual(['200'])
     await nothingLeft()
     await talk.expectComplete()
-  })
-
-  test('killed wherever it touches the host, it comes to the same end and leaves nothing', async () => {
-    for (const name of ['restore', 'createVolume', 'loadDatabase', 'probe', 'removeProject']) {
-      const life = mortal((_, touched) => touched === name, 'after')
-      const deps = await host.agent((ports) => wrapped(ports, life.touch), storeWhileAlive(host.fileStore, life))
-      await expect(drill(deps)(host.contextOf('killed', life.signal), payload())).rejects.toThrow(/killed|dead/)
-    }
-    expect(await drill(await host.agent())(host.contextOf('killed'), payload())).toMatchObject({ ok: true })
-    await nothingLeft()
   })
 
   test('a damaged snapshot is found out', async () => {

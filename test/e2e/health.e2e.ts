@@ -60,33 +60,32 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
       ...commands.flatMap((text) => ['-c', text]),
     )
   const red = ({ components }: ProbeResult) => Object.keys(components).filter((name) => !components[name as ProbeComponent].ok)
-  const green = () => expect.poll(async () => (await probe()).reason ?? 'ok', { timeout: 60_000, interval: 300 }).toBe('ok')
+  const green = (timeout = 60_000) => expect.poll(async () => (await probe()).reason ?? 'ok', { timeout, interval: 300 }).toBe('ok')
 
-  test('a restart keeps every container and leaves a healthy box', async () => {
-    const before = await rooms.engine.containers(box.project)
-    const { probe: proven, durationMs } = await rooms.executors['tenant-box.restart'](rooms.contextOf('restart').context, known)
-    const after = await rooms.engine.containers(box.project)
-    expect([proven.verdict, durationMs < 120_000]).toEqual(['ok', true])
-    expect(after.map(({ id }) => id).sort()).toEqual(before.map(({ id }) => id).sort())
-    for (const { service, startedAt, state } of after)
-      expect([service, state, startedAt > (before.find((one) => one.service === service)?.startedAt ?? '')]).toEqual([
-        service,
-        'running',
-        true,
-      ])
+  test('the database is UTF8 and sorts by C', async () => {
+    const query = "select pg_encoding_to_char(encoding), datcollate, datctype from pg_database where datname = 'synapse'"
+    expect(await sql(query)).toBe('UTF8|C|C')
   })
 
-  test('a database that refuses writes', async () => {
-    await sql('alter system set default_transaction_read_only = on', 'select pg_reload_conf()')
-    await expect.poll(async () => red(await probe())).toContain('database')
-    const sick = await probe()
-    expect(sick).toMatchObject({
-      verdict: 'failed',
-      components: { database: { error: expect.stringMatching(/read-only transaction/) }, chatApi: { ok: true } },
-    })
-    expect(red(sick)).toContain('chatSync')
-    await sql('set default_transaction_read_only = off', 'alter system reset default_transaction_read_only', 'select pg_reload_conf()')
+  test('a stop of PostgreSQL is a clean shutdown', async () => {
+    const log = async () => rooms.engine.logs(await idOf('postgres'), 1000)
+    const shutDowns = async () => (await log()).split('database system is shut down').length
+    const before = await shutDowns()
+    await rooms.engine.stop(box.project, ['postgres'])
+    await rooms.engine.start(box.project, ['postgres'])
     await green()
+    expect(await shutDowns()).toBe(before + 1)
+    expect(await log()).not.toMatch(/was interrupted|not properly shut down/)
+  })
+
+  // So it is after a reboot of the host, where the engine starts containers in no order, and after a start by hand, which waits for no health.
+  test('a chat server that starts before its database ends, and the engine starts it again until it serves', async () => {
+    const restarts = async () => (await rooms.engine.containers(box.project)).find(({ service }) => service === 'synapse')?.restartCount
+    await rooms.engine.stop(box.project, ['synapse', 'postgres'])
+    await rooms.engine.start(box.project, ['synapse'])
+    await expect.poll(restarts, { timeout: 60_000, interval: 300 }).toBeGreaterThan(1)
+    await rooms.engine.start(box.project, ['postgres'])
+    await green(180_000)
   })
 
   test('a media folder that takes no file', async () => {
@@ -107,18 +106,6 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
     await green()
   })
 
-  test('a chat server that runs without its database', async () => {
-    await rooms.engine.stop(box.project, ['postgres'])
-    const sick = await probe()
-    expect(sick).toMatchObject({
-      verdict: 'failed',
-      components: { database: { error: expect.stringMatching(/postgres of .* is not running/) } },
-    })
-    expect(red(sick)).toEqual(expect.arrayContaining(['chatSync', 'database']))
-    await rooms.engine.start(box.project, ['postgres'])
-    await green()
-  })
-
   test('an edge that could not be closed, because its fence folder is another one', async () => {
     const fence = join(box.project.folder, 'edge', 'fence')
     await rename(fence, `${fence}.old`)
@@ -127,13 +114,6 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
     expect((await probe()).reason).toMatch(/^chatApi: the edge mounts a deleted fence folder, not .* recreate the edge/)
     await rm(fence, { recursive: true })
     await rename(`${fence}.old`, fence)
-    await green()
-  })
-
-  test('a box whose edge refuses all requests is unhealthy, although its servers are healthy', async () => {
-    await rooms.engine.stop(box.project, ['edge'])
-    expect(red(await probe())).toEqual(expect.arrayContaining(['chatApi', 'chatSync']))
-    await rooms.engine.start(box.project, ['edge'])
     await green()
   })
 

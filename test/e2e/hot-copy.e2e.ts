@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readCompose } from '../../src/agent/boxes/index.ts'
+import { fenceFile, readCompose } from '../../src/agent/boxes/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { restore } from '../../src/agent/restore/index.ts'
 import { type UpdateDeps, update } from '../../src/agent/update/index.ts'
 import { type BoxCommandPayload, whyNoHotCopy } from '../../src/core/boxes/index.ts'
 import { sha256Hex } from '../../src/core/kit/index.ts'
+import { readIfThere } from '../../src/node/index.ts'
 import { synapseSchemas } from '../support/synapse-schemas.ts'
 import { dockerEnvironment, readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
 import { agentOnBox } from './support/agent-on-box.ts'
@@ -48,7 +49,7 @@ describe.skipIf(!testbedExists())('an update of a real box from a hot copy', () 
     return entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Record<string, unknown>
   }
 
-  /** Commits rows until it is ended or the database stops; returns how many were acknowledged. */
+  /** Commits rows, a few a second, until it is ended; `acknowledged` returns the number of the last one. */
   function writer() {
     let isOver = false
     let acknowledged = 0
@@ -58,7 +59,7 @@ describe.skipIf(!testbedExists())('an update of a real box from a hot copy', () 
         const insert = () => psql(id, 'insert into written default values returning n').catch(() => ({ exitCode: 1, stdout: '' }))
         const { exitCode, stdout } = id === '' ? { exitCode: 1, stdout: '' } : await insert()
         if (exitCode === 0) acknowledged = Math.max(acknowledged, Number.parseInt(stdout, 10))
-        else await new Promise((resolve) => setTimeout(resolve, 20))
+        await new Promise((resolve) => setTimeout(resolve, 100))
       }
     })()
     return {
@@ -190,11 +191,23 @@ describe.skipIf(!testbedExists())('an update of a real box from a hot copy', () 
     const rows = writer()
     const payload = payloadOf('synapse-1.163.2')
     const watched = atTheStop(rows)
-    const result = await update(watched.deps)(agent.contextOf('hot-update'), payload)
+    // The copy is dumped while the box is open.
+    const dumpDatabase: typeof deps.servers.dumpDatabase = async (box, ...rest) => {
+      const running = (await engine.containers(box.project)).map(({ service }) => service)
+      expect([await readIfThere(fenceFile((await agent.localBox()).project)), running]).toEqual([undefined, ['postgres']])
+      await talk.say('while it is dumped')
+      return deps.servers.dumpDatabase(box, ...rest)
+    }
+    const servers = { ...deps.servers, dumpDatabase }
+    const result = await update({ ...watched.deps, servers })(agent.contextOf('hot-update'), payload)
     await rows.end()
     process.stdout.write(`committed: fenced for ${Math.round(result.fencedMs)} ms, ${JSON.stringify(result.downtime)}\n`)
     expect(await resultOf('hot-update', 'hot-copy')).not.toHaveProperty('skipped')
-    expect(result).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'hot' }, report: { installed: { synapse: '1.163.2' } } })
+    expect(result).toMatchObject({
+      outcome: 'committed',
+      downtime: { mode: 'until-proven', snapshot: 'hot' },
+      report: { installed: { synapse: '1.163.2' } },
+    })
     await talk.expectComplete()
     await expectNothingLeft()
     const [counts, written] = [await resultOf('hot-update', 'snapshot'), Number(await sql('select count(*) from written'))]

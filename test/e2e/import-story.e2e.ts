@@ -45,8 +45,14 @@ describe.skipIf(!testbedExists())('an operator', () => {
     await docker('volume', 'rm', ...['db', 'media', 'objects'].map((key) => `${slug}_${key}`))
   })
 
-  test('kills the agent in the middle of an import, and the stack or the box serves in the end', async () => {
+  test('plans an import, kills the agent in the middle of it, and the stack or the box serves in the end', async () => {
     expect((await fleet.must('boxes', 'show', slug)).stdout).toMatch(/only observed\. fix: tenantry boxes import imp-story --plan/)
+    const planned = await fleet.must('boxes', 'import', slug, '--plan')
+    expect(planned.stdout).toMatch(/imp-story can be imported\./)
+    expect(planned.stdout).toMatch(/synapse in imp-story-postgres-1, user synapse_user/)
+    const blocked = await fleet.tenantry('boxes', 'import', slug, '--plan', '--json', '--drop', 'mial')
+    expect(blocked.json<{ blockers: string[] }>().blockers).toEqual([expect.stringMatching(/^--drop mial names nothing/)])
+    expect(blocked.exitCode).toBe(7)
     const command = ['boxes', 'import', slug, '--reason', 'one of ours', '--yes']
     const running = fleet.tenantry(...command)
     await eventually(

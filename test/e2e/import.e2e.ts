@@ -5,7 +5,6 @@ import type { ImportPlan } from '../../src/core/boxes/index.ts'
 import { dockerEnvironment, readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { type AgentRooms, agentRooms } from './support/agent-rooms.ts'
 import { converse } from './support/conversation.ts'
-import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { boxPorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
 import { type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
@@ -140,36 +139,5 @@ describe.skipIf(!testbedExists())('the plan of an import', () => {
     const stopped = await plan(stack)
     expect(stopped.ready).toBe(false)
     expect(stopped.blockers[0]).toMatch(/^No chat server \(Synapse\) runs/)
-  })
-})
-
-describe.skipIf(!testbedExists())('an operator', () => {
-  let fleet: Fleet
-  beforeAll(async () => {
-    fleet = await startFleet()
-    await fleet.applySynapse('1.163.2')
-  })
-  logOnFailure(() => fleet)
-  afterAll(() => fleet?.end())
-
-  test('adopts a stack, plans its import, and learns by the exit code whether it can go', async () => {
-    const spec = specs.find(({ name }) => name === 'own-role') as StackSpec
-    const stack = await startStack(spec, {
-      testbed: fleet.testbed,
-      folder: join(fleet.folder, 'im-own'),
-      slug: 'im-own',
-      port: boxPorts().public,
-    })
-    ended.push(() => rooms.engine.removeProject('im-own'))
-    const about = ['--name', 'Own', '--plan', 'light', '--domain', stack.chatDomain, '--host', 'host-1', '--folder', stack.folder]
-    expect((await fleet.tenantry('boxes', 'adopt', 'im-own', ...about, '--project', 'im-own')).exitCode).toBe(0)
-    const planned = await fleet.tenantry('boxes', 'import', 'im-own', '--plan')
-    expect(planned.stdout).toMatch(/im-own can be imported\./)
-    expect(planned.stdout).toMatch(/synapse in im-own-postgres-1, user synapse_user/)
-    expect(planned.exitCode).toBe(0)
-    const blocked = await fleet.tenantry('boxes', 'import', 'im-own', '--plan', '--json', '--drop', 'mial')
-    expect(JSON.parse(blocked.stdout).blockers).toEqual([expect.stringMatching(/^--drop mial names nothing/)])
-    expect(blocked.exitCode).toBe(7)
-    await stack.stop()
   })
 })

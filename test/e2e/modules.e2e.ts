@@ -6,13 +6,13 @@ import { execa } from 'execa'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { zipOf } from '../../src/node/module-package/index.ts'
-import { approved, authored, changeModule, submitted } from './support/module-packages.ts'
+import { approved, authored, submitted } from './support/module-packages.ts'
 import { moduleService } from './support/module-service.ts'
 import { freePorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
 import { type Simulated, simulatedTenants } from './support/simulated-tenants.ts'
 
-// docs/module-authors.md and docs/modules.md as a person types them: from `modules init` to a run and to deleted data, over two daemons.
+// docs/module-authors.md and docs/modules.md as a person types them: from `modules init` to a run, over two daemons.
 
 let all: Simulated
 let anna: Awaited<ReturnType<Simulated['user']>>
@@ -23,14 +23,10 @@ let dir: string
 let developerId: string
 
 const installed = '/modules/installed'
-const dayMs = 86_400_000
 
 type Bootstrap = Readonly<{ featureFlags: Record<string, boolean>; modules: { moduleId: string; version: string; enabled: boolean }[] }>
 type Installation = Readonly<{
   status: string
-  data_delete_at: string | null
-  version: string
-  remote: string | null
   withdrawn: { reason: string } | null
 }>
 
@@ -281,73 +277,6 @@ describe('a withdrawn module', () => {
   })
 })
 
-describe('version 2', () => {
-  let before: number
-
-  test('is refused with the difference of permissions until they are approved, and migrates the data', async () => {
-    const code = (await readFile(join(dir, 'index.js'), 'utf8')).replace(
-      "await svc.data.put('count', 0)\n  },",
-      "await svc.data.put('count', 0)\n  },\n  async (svc) => {\n    await svc.data.put('count', (await svc.data.get('count')) + 100)\n  },",
-    )
-    const permissions = ['events:publish', 'events:subscribe', 'spaces:read', 'files:read']
-    await changeModule(dir, {
-      manifest: { version: '0.2.0', dataVersion: 2, permissions },
-      files: { 'index.js': code, 'samples.json': '{}' },
-    })
-    const id = await submitted(all, dir)
-    const review = (await all.must('root', 'reviews', 'show', id)).stdout
-    expect(review).toMatch(/changes since 0\.1\.0:[\s\S]*\+ permissions files:read/)
-    await all.must('root', 'reviews', 'approve', id)
-    before = (await countOf()).count
-    expect(await change('attendance', 'update')).toMatchObject({
-      status: 409,
-      body: { code: 'PERMISSIONS_CHANGED', added: ['files:read'], removed: [] },
-    })
-    expect(await countOf()).toEqual({ count: before })
-    const approvedPermissions = ['events:publish', 'events:subscribe']
-    expect(await change('attendance', 'update', { approvedPermissions })).toMatchObject({ status: 200, body: { version: '0.2.0' } })
-    expect(await countOf(1)).toEqual({ count: before + 100 })
-    expect((await bootstrap()).modules).toContainEqual(expect.objectContaining({ moduleId: 'attendance', version: '0.2.0' }))
-  })
-
-  test('is rolled back to the version and data before it', async () => {
-    expect(await change('attendance', 'rollback')).toMatchObject({ status: 200, body: { version: '0.1.0' } })
-    expect(await countOf()).toEqual({ count: before })
-  })
-})
-
-describe('the end of a module', () => {
-  test('deactivated it runs nothing, and its data stays for 30 days', async () => {
-    const { count } = await countOf()
-    expect(await change('attendance', 'deactivate')).toMatchObject({ status: 200 })
-    expect(await tom.ask('GET', '/module-api/attendance/')).toMatchObject({ status: 404 })
-    expect((await bootstrap()).featureFlags.attendance).not.toBe(true)
-    const { data_delete_at } = await shown('attendance')
-    expect(Math.abs(Date.parse(String(data_delete_at)) - Date.now() - 30 * dayMs)).toBeLessThan(60_000)
-    expect(await change('attendance', 'activate')).toMatchObject({ status: 200 })
-    expect(await countOf()).toEqual({ count })
-  })
-
-  test('uninstalled it loses its data when the 30 days are over, and nobody else loses any', async () => {
-    expect(await anna.ask('DELETE', `${installed}/attendance`)).toMatchObject({ status: 200, body: { status: 'pending_deletion' } })
-    await all.must('root', 'crons', 'run', 'module-data-cleanup')
-    expect(await shown('attendance')).toMatchObject({ status: 'pending_deletion' })
-    expect(await documents('attendance')).not.toEqual({})
-    // The clock of a process cannot be moved: the date of the deletion is.
-    const past = new Date(Date.now() - 60_000).toISOString()
-    await all.db.updateTable('module_installations').set({ data_delete_at: past }).where('module_id', '=', 'attendance').execute()
-    await all.must('root', 'crons', 'run', 'module-data-cleanup')
-    expect(await documents('attendance')).toEqual({})
-    expect(await documents('listener')).not.toEqual({})
-    expect(await anna.ask('GET', `${installed}/attendance`)).toMatchObject({ status: 404 })
-    await install('attendance', ['events:publish', 'events:subscribe'])
-    expect(await countOf()).toMatchObject({ count: 100 })
-    const audit = (await all.must('root', 'modules', 'audit', 'linden', '--module', 'attendance')).stdout
-    for (const action of ['installed', 'activated', 'updated', 'rolled_back', 'deactivated', 'uninstalled', 'data_deleted'])
-      expect(audit).toContain(`module.${action}`)
-  })
-})
-
 describe('a module with a service of its own', () => {
   let service: Awaited<ReturnType<typeof moduleService>>
   let slow: typeof service
@@ -408,38 +337,6 @@ describe('a module with a service of its own', () => {
 
   const planned = { publish: [{ name: 'planned', payload: { lessons: 3 } }] }
 
-  test('loses nothing and keeps the order while its service is away', async () => {
-    service.state.reply = () => ({ status: 503 })
-    const before = new Set(spacesHeard())
-    for (const name of ['8b', '8c', '8d']) await createSpace(`Class ${name}`)
-    await eventually('it was called', async () => spacesHeard().some((id) => !before.has(id)), { timeoutMs: 20_000 })
-    service.state.reply = () => ({ status: 204 })
-    await eventually('all arrived', async () => new Set(spacesHeard()).size === before.size + 3, { timeoutMs: 40_000 })
-    const seqs = service.ofType('space.created').map(({ data }) => Number(data.seq))
-    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
-  })
-
-  test('loses an event that it refuses for 24 hours: a dead letter, and the next event', async () => {
-    let refused: unknown
-    service.state.reply = ({ data }) => {
-      refused ??= data.payload.spaceId
-      return { status: data.payload.spaceId === refused ? 500 : 204 }
-    }
-    const before = spacesHeard().length
-    await createSpace('Class 9a')
-    await eventually('it was refused', async () => spacesHeard().length > before, { timeoutMs: 20_000 })
-    await createSpace('Class 9b')
-    const dayAgo = new Date(Date.now() - 25 * 3_600_000).toISOString()
-    const position = all.db.updateTable('module_positions').where('module_id', '=', 'lessons')
-    await eventually('the failure is stored', async () => {
-      const moved = await position.set({ failing_since: dayAgo, next_at: null }).where('failing_since', 'is not', null).executeTakeFirst()
-      return moved.numUpdatedRows === 1n
-    })
-    await eventually('the next event arrives', async () => spacesHeard().at(-1) !== refused, { timeoutMs: 20_000 })
-    const { deadLetters } = await all.api['module-services'].listModuleDeadLetters({ params: { id: 'lessons' } })
-    expect(deadLetters).toMatchObject([{ eventType: 'space.created', error: 'the service answered 500' }])
-  })
-
   test('answers requests of users, whose identity it verifies', async () => {
     const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', all.daemons[0]?.url))
     const issuer = all.daemons[0]?.url ?? ''
@@ -486,18 +383,6 @@ describe('a module with a service of its own', () => {
     )
     expect(performance.now() - startMs).toBeLessThan(8_000)
     expect(slow.ofType('space.created')).toHaveLength(1)
-  })
-
-  test('is told of its end, and when to delete its data', async () => {
-    expect(await change('lessons', 'deactivate')).toMatchObject({ status: 200 })
-    await eventually('the service was told', async () => service.ofType('module.deactivate').length === 1, { timeoutMs: 20_000 })
-    await eventually('it is confirmed', async () => (await shown('lessons')).remote === 'confirmed')
-    const past = new Date(Date.now() - 60_000).toISOString()
-    await all.db.updateTable('module_installations').set({ data_delete_at: past }).where('module_id', '=', 'lessons').execute()
-    await all.must('root', 'crons', 'run', 'module-data-cleanup')
-    await eventually('the service was told', async () => service.ofType('module.delete_data').length === 1, { timeoutMs: 20_000 })
-    const payload = { installedAt: expect.any(String), generation: expect.any(Number) }
-    expect(service.ofType('module.delete_data')).toMatchObject([{ data: { moduleId: 'lessons', payload } }])
   })
 })
 

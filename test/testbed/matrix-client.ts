@@ -126,10 +126,6 @@ export async function logIn(server: ChatServer, user: { username: string; passwo
   return sessionFrom(server, await ask<LoginAnswer>(server, '/_matrix/client/v3/login', { method: 'POST', json }))
 }
 
-export async function whoAmI(session: ChatSession): Promise<string> {
-  return (await asUser<{ user_id: string }>(session, '/_matrix/client/v3/account/whoami')).user_id
-}
-
 /** Private, and without encryption, so that tests can read what they wrote. */
 export async function createRoom(session: ChatSession, options: { name?: string; invite?: readonly string[] } = {}): Promise<string> {
   const json = { preset: 'private_chat', name: options.name, invite: options.invite ?? [] }

@@ -43,29 +43,6 @@ export interface Testbed {
   readonly images: Readonly<Record<TestbedImageKey, TestbedImage>>
 }
 
-/** Content of box.json, written by render-by-hand.sh. */
-export interface BoxByHand {
-  readonly folder: string
-  readonly project: string
-  readonly slug: string
-  readonly boxId: string
-  readonly publicUrl: string
-  readonly publicPort: string
-  readonly platformPort: string
-  readonly probePort: string
-  readonly chatDomain: string
-  readonly imageSynapse: string
-  readonly volumePostgres: string
-  readonly volumeMedia: string
-  readonly volumeObjects: string
-  readonly edgeSecret: string
-  readonly postgresPassword: string
-  readonly minioRootUser: string
-  readonly minioRootPassword: string
-  readonly appserviceToken: string
-  readonly registrationSharedSecret: string
-}
-
 const cacheFolder = () => process.env.TENANTRY_TESTBED_CACHE ?? '/var/cache/tenantry-testbed'
 const script = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -84,18 +61,6 @@ export const dockerEnvironment = (testbed: Testbed) => ({
   DOCKER_HOST: testbed.dockerHost,
   DOCKER_CONFIG: testbed.dockerConfig,
 })
-
-/** Lays a box out without an agent, as an operator would. Listens on `firstPort` and the two ports after it once it is started. */
-export async function renderBoxByHand(options: {
-  folder: string
-  slug: string
-  firstPort: number
-  synapse?: TestbedImageKey
-}): Promise<BoxByHand> {
-  const { folder, slug, firstPort, synapse = 'synapse-1.157.1' } = options
-  await execa(script('render-by-hand.sh'), [folder, slug, String(firstPort), synapse])
-  return JSON.parse(readFileSync(`${folder}/box.json`, 'utf8')) as BoxByHand
-}
 
 /** `compose(testbed, box.folder)('up', '-d')`, as an operator would type it in the box's folder. */
 export const compose =

@@ -26,9 +26,8 @@ MINIO_FORMER_RELEASE=RELEASE.2025-09-07T16-13-09Z
 # Checks the shape of every call to the payment provider.
 STRIPE_MOCK_MODULE=github.com/stripe/stripe-mock@v0.203.0
 
-# The automation tool of docs/automation.md, and the Node.js that both run on. Installed by n8n.sh, for their own test alone.
-N8N_OLDER=1.123.81
-N8N_NEWEST=2.41.1
+# The automation tool of docs/automation.md, and the Node.js that it runs on. Installed by n8n.sh, for its own test alone.
+N8N_VERSION=2.41.1
 N8N_NODE=24.18.0
 
 # A provider of logins by OpenID Connect. Installed by oidc-provider.sh, for its own test alone.

@@ -115,7 +115,7 @@ export function pollEdge(box: ReachableBox, conversation: Conversation): { stop(
       if (kind === 'stopped') return
       seen.set(kind, (seen.get(kind) ?? 0) + 1)
       if (timeoutMs > 0) since = nextBatch ?? since
-      await new Promise((next) => setTimeout(next, 20))
+      await new Promise((next) => setTimeout(next, 100))
     }
   }
   const asking = Promise.all([ask(0), ask(30_000)])

@@ -28,7 +28,7 @@ export type Fleet = Readonly<{
   api: Api
   /** The manifest with another Synapse in every tier, applied. */
   applySynapse(version: string): Promise<void>
-  provision(slug: string, plan: 'light' | 'pro' | 'dedicated', synapse?: string): Promise<ReachableBox>
+  provision(slug: string, plan: 'light' | 'pro' | 'dedicated'): Promise<ReachableBox>
   boxFolder(slug: string): string
   end(): Promise<void>
 }>
@@ -97,22 +97,9 @@ export async function startFleet(more: Environment = {}, release?: string): Prom
     await writeFile(join(folder, 'manifest.yaml'), stringify(manifestOf(testbed, version)))
     await must('manifest', 'apply', join(folder, 'manifest.yaml'), '--yes')
   }
-  const provision: Fleet['provision'] = async (slug, plan, synapse) => {
-    const versions = synapse ? ['--synapse', synapse] : []
-    await must(
-      'boxes',
-      'provision',
-      slug,
-      '--name',
-      `School ${slug}`,
-      '--plan',
-      plan,
-      '--domain',
-      `${slug}.example`,
-      '--host',
-      'host-1',
-      ...versions,
-    )
+  const provision: Fleet['provision'] = async (slug, plan) => {
+    const about = ['--name', `School ${slug}`, '--plan', plan, '--domain', `${slug}.example`, '--host', 'host-1']
+    await must('boxes', 'provision', slug, ...about)
     const { ports } = (await must('boxes', 'show', slug, '--json')).json<{ ports: { public: number; platform: number } }>()
     return reachableBox(slug, boxFolder(slug), ports)
   }

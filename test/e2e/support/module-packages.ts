@@ -10,15 +10,11 @@ type Changed = Readonly<{ manifest?: object; files?: Readonly<Record<string, str
 export async function authored({ folder, must }: Simulated, id: string, { manifest = {}, files = {} }: Changed = {}): Promise<string> {
   const dir = join(folder, id)
   await must('anna', 'modules', 'init', dir)
-  await changeModule(dir, { manifest, files })
-  return dir
-}
-
-export async function changeModule(dir: string, { manifest = {}, files = {} }: Changed): Promise<void> {
   const file = join(dir, 'module.json')
   const before = JSON.parse(await readFile(file, 'utf8'))
   await writeFile(file, JSON.stringify({ ...before, ...manifest }, null, 2))
   for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text)
+  return dir
 }
 
 /** Packs a folder and submits it as the registered developer anna. Returns the id of the submission. */
