@@ -1,20 +1,18 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from './browser.ts'
+import { beforeAll, expect } from 'vitest'
+import { closePages, test } from './browser.ts'
 import { anAccountOf, assertAccessible, assertClean, type ConsoleStage, logIn, openConsoleStage, openPage, screenshots } from './support.ts'
 
 let stage: ConsoleStage
-let browser: Browser
 
 beforeAll(async () => {
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 4 }), openBrowser()])
+  stage = await openConsoleStage({ boxes: 4 })
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 
-test('the login leads to the page that was asked for, and the overview shows the fleet', async () => {
+test('the login leads to the page that was asked for, and the overview shows the fleet', async ({ browser }) => {
   const account = await anAccountOf(stage, 'viewer')
   const page = await openPage(browser)
   await page.goto(`${stage.url}/console/`)
