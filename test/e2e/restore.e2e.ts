@@ -62,14 +62,13 @@ async function updateTo(version: string, slugs: string, failureThreshold: string
   return waited.json<Detail>()
 }
 
-type Shown = { report: { facts?: { backgroundUpdates: string[] | null } } }
-
 /** A Synapse that raises what may read the database is refused while the former one still has work to do on it. */
 const untilSettled = (slug: string) =>
   eventually('the background updates of the former version have ended', async () => {
-    await fleet.must('boxes', 'scan', slug)
-    const { report } = (await fleet.must('boxes', 'show', slug, '--json')).json<Shown>()
-    return report.facts?.backgroundUpdates?.length === 0
+    const { commands } = await fleet.api.boxes.scanBoxes({ body: { slugs: [slug] } })
+    await Promise.all(commands.map(({ commandId }) => fleet.commandEnds(commandId)))
+    const { report } = await fleet.api.boxes.showBox({ params: { slug } })
+    return report?.facts?.backgroundUpdates?.length === 0
   })
 
 const runningImage = async (slug: string) =>
