@@ -1,6 +1,6 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach } from 'vitest'
 import { awaitCommand } from '../../../src/cli/boxes/await-command.ts'
@@ -71,14 +71,7 @@ export async function startFleet(more: Environment = {}, release?: string): Prom
   const agent = program('tenantry-agent', ['run'], agentEnv, join(folder, 'agent.log'))
 
   await writeFile(join(folder, 'password'), `${password}\n`, { mode: 0o600 })
-  ok(
-    await run(
-      'tenantryd',
-      ['admin', 'create', '--name', 'anna', '--role', 'admin', '--password-file', join(folder, 'password')],
-      daemonEnv,
-      release,
-    ),
-  )
+  await createAdmin(daemonEnv, join(folder, 'password'), release)
   daemon.start(release)
   await eventually('the daemon is ready', async () => (await fetch(`${url}/readyz`)).ok)
   const operatorEnv: Environment = { TENANTRY_URL: url, XDG_CONFIG_HOME: join(folder, 'config') }
@@ -125,6 +118,22 @@ export async function startFleet(more: Environment = {}, release?: string): Prom
     await rm(folder, { recursive: true, force: true })
   }
   return { folder, url, testbed, daemon, agent, tenantry, must, api, applySynapse, provision, findBox, commandEnds, boxFolder, end }
+}
+
+/** As the first fleet of this worker made it: migrations and the hash of a password take a second of a processor. */
+let databaseWithAdmin: Buffer | undefined
+
+async function createAdmin(env: Environment, passwordFile: string, release: string | undefined): Promise<void> {
+  const isUsual = release === undefined && env.TENANTRY_DATABASE === undefined
+  const file = join(env.TENANTRY_DATA_DIR as string, 'tenantry.db')
+  if (isUsual && databaseWithAdmin) {
+    await mkdir(dirname(file), { mode: 0o700 })
+    await writeFile(file, databaseWithAdmin, { mode: 0o600 })
+    return
+  }
+  const admin = ['admin', 'create', '--name', 'anna', '--role', 'admin', '--password-file', passwordFile]
+  ok(await run('tenantryd', admin, env, release))
+  if (isUsual) databaseWithAdmin = await readFile(file)
 }
 
 function ok(ran: Ran): Ran {
