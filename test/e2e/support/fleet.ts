@@ -77,7 +77,10 @@ export async function startFleet(more: Environment = {}, release?: string): Prom
   const operatorEnv: Environment = { TENANTRY_URL: url, XDG_CONFIG_HOME: join(folder, 'config') }
   const logins = storedLogins(operatorEnv)
   // A connection that is kept open would not outlive a daemon that a test kills.
-  const headers = async () => ({ connection: 'close', authorization: `Bearer ${(await logins.at(url))?.token}` })
+  const headers = async () => {
+    const login = await logins.at(url)
+    return { connection: 'close', ...(login ? { authorization: `Bearer ${login.token}` } : {}) }
+  }
   const api = await connect({ baseUrl: url, headers, clock: systemClock, notify: () => undefined })
   const { token, expiresAt } = await api.admin.login({ body: { name: 'anna', password } })
   await logins.save(url, { token, name: 'anna', expiresAt })
