@@ -49,6 +49,6 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 1_200_000,
     // What is asked again and again here are real servers beside others that start.
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 60_000, interval: 200 } },
   },
 })

@@ -1,9 +1,8 @@
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import type { BoxRow } from '../../src/core/boxes/index.ts'
 import { openDatabase } from '../../src/daemon/db/index.ts'
-import { openBrowser } from './browser.ts'
+import { closePages, test } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -18,16 +17,15 @@ import {
 } from './support.ts'
 
 let stage: ConsoleStage
-let browser: Browser
 let page: ConsolePage
 
-beforeAll(async () => {
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 4 }), openBrowser()])
+test.beforeAll(async ({ browser }) => {
+  stage = await openConsoleStage({ boxes: 4 })
   page = await openPage(browser)
   await logIn(page, stage, await anAccountOf(stage, 'operator'))
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 
@@ -122,7 +120,7 @@ test('a box is moved after its plan was shown, and its old copy is deleted', asy
   assertClean(page)
 })
 
-test('a box is removed only with its name typed by an admin, and restored', async () => {
+test('a box is removed only with its name typed by an admin, and restored', async ({ browser }) => {
   const { slug } = (await others())[1] as BoxRow
   const path = `/boxes/${slug}`
   await page.goto(`${stage.url}/console${path}`)
@@ -287,7 +285,7 @@ test('the palette finds a box, and the help names the keys', async () => {
   assertClean(page)
 })
 
-test('a viewer sees which role a button needs, and presses nothing', async () => {
+test('a viewer sees which role a button needs, and presses nothing', async ({ browser }) => {
   const own = await openPage(browser)
   await logIn(own, stage, await anAccountOf(stage, 'viewer'), '/boxes')
   await own.getByRole('table', { name: 'Boxes' }).waitFor()

@@ -6,18 +6,36 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { type Browser, chromium } from 'playwright-core'
+import { test as base } from 'vitest'
 
 const executable = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const args = ['--no-sandbox']
-let opened = 0
+
+/** Tests with the browser of their worker: starting one takes longer than most tests. `afterAll` closes the pages of a file by `closePages`. */
+// biome-ignore lint/correctness/noEmptyPattern: Vitest reads from it which fixtures this one uses.
+export const test = base.extend('browser', { scope: 'worker' }, async ({}, { onCleanup }) => {
+  const { browser, close } = await openBrowser()
+  onCleanup(close)
+  return browser
+})
+
+/** Closes all pages of a file: they would ask a daemon that ended, again and again. */
+export async function closePages(browser: Browser): Promise<void> {
+  await Promise.all(browser.contexts().map((context) => context.close()))
+}
+
+type Opened = Readonly<{ browser: Browser; close(): Promise<void> }>
 
 /**
  * A browser in a network namespace of its own: Chromium ends all that it loads when an address of its machine comes or goes, as with each container
  * of the tests beside this one. A SOCKS proxy of this process leads out. Without root it shares the machine's network.
  */
-export async function openBrowser(): Promise<Browser> {
-  if (process.getuid?.() !== 0) return chromium.launch({ executablePath: executable, args })
-  const network = `tenantry-${process.pid}-${++opened}`
+async function openBrowser(): Promise<Opened> {
+  if (process.getuid?.() !== 0) {
+    const browser = await chromium.launch({ executablePath: executable, args })
+    return { browser, close: () => browser.close() }
+  }
+  const network = `tenantry-${process.pid}`
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-browser-'))
   const remove = async () => {
     await rm(folder, { recursive: true, force: true })
@@ -34,12 +52,13 @@ export async function openBrowser(): Promise<Browser> {
     const { port } = outside.address() as AddressInfo
     const inside = (await listenIn(network, port)).on('connection', serveSocks)
     const browser = await chromium.launch({ executablePath, args, proxy: { server: `socks5://127.0.0.1:${port}` } })
-    browser.once('disconnected', () => {
+    const close = async () => {
+      await browser.close()
       outside.close()
       inside.close()
-      void remove()
-    })
-    return browser
+      await remove()
+    }
+    return { browser, close }
   } catch (error) {
     await remove()
     throw error

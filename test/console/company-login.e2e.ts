@@ -5,12 +5,11 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { execa } from 'execa'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { openDatabase } from '../../src/daemon/db/index.ts'
 import { freePort } from '../../src/demo/stage.ts'
 import { testbedExists } from '../testbed/testbed.ts'
-import { openBrowser } from './browser.ts'
+import { closePages, test } from './browser.ts'
 import { assertAccessible, assertClean, type ConsolePage, type ConsoleStage, openConsoleStage, openPage, screenshots } from './support.ts'
 
 // A person logs in to the console, and then to a command line, with an account of a real provider of OpenID Connect.
@@ -18,7 +17,6 @@ import { assertAccessible, assertClean, type ConsolePage, type ConsoleStage, ope
 const secret = 'a-secret-of-this-test-that-is-long-enough'
 
 let stage: ConsoleStage
-let browser: Browser
 let page: ConsolePage
 let server: Server
 let folder: string
@@ -47,7 +45,7 @@ async function startProvider(port: number, daemonUrl: string): Promise<Server> {
   return started
 }
 
-beforeAll(async () => {
+test.beforeAll(async ({ browser }) => {
   const port = await freePort(0)
   const env = {
     TENANTRY_ADMIN_OIDC_ISSUER: `http://127.0.0.1:${port}`,
@@ -57,13 +55,13 @@ beforeAll(async () => {
     TENANTRY_ADMIN_OIDC_SCOPES: 'openid,email,groups',
     TENANTRY_ADMIN_OIDC_ROLES_OPERATOR: 'tenantry-operators',
   }
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 1, env }), openBrowser()])
+  stage = await openConsoleStage({ boxes: 1, env })
   server = await startProvider(port, stage.url)
   page = await openPage(browser)
   folder = await mkdtemp(join(tmpdir(), 'company-login-'))
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
   server?.close()
   server?.closeAllConnections()

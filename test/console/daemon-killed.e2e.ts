@@ -1,13 +1,13 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { simulatedFleet } from '../../src/demo/fleet.ts'
 import { enrolHosts, provisionFleet, simulatedAgents } from '../../src/demo/stage.ts'
 import { freePort } from '../support/free-port.ts'
 import { realDaemon, type Started } from '../support/real-daemon.ts'
 import { clientOf } from '../support/running-daemon.ts'
-import { openBrowser } from './browser.ts'
+import { closePages, test } from './browser.ts'
 import { assertAccessible, logIn, openPage, screenshots } from './support.ts'
 
 const account = { name: 'anna', password: 'correct horse battery staple' }
@@ -52,9 +52,11 @@ async function withBoxes(daemon: Awaited<ReturnType<typeof aDaemonProcess>>): Pr
   await daemon.api.boxes.applyManifest({ body: { manifest: simulatedFleet.after } })
 }
 
-test('the daemon is killed while a rollout is watched: the page says so and goes stale, and is live again after the restart', async () => {
-  const [daemon, browser] = await Promise.all([aDaemonProcess(), openBrowser()])
-  onTestFinished(() => browser.close())
+test('the daemon is killed while a rollout is watched: the page says so and goes stale, and is live again after the restart', async ({
+  browser,
+}) => {
+  const daemon = await aDaemonProcess()
+  onTestFinished(() => closePages(browser))
   await withBoxes(daemon)
   const { id } = await daemon.api.rollouts.createRollout({ body: {} })
   const [page, list] = await Promise.all([openPage(browser), openPage(browser)])

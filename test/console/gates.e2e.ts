@@ -1,8 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from './browser.ts'
+import { expect } from 'vitest'
+import { closePages, test } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -16,7 +15,6 @@ import {
 } from './support.ts'
 
 let stage: ConsoleStage
-let browser: Browser
 let page: ConsolePage
 /** What Prometheus answers to every query. */
 let value = '0.75'
@@ -24,13 +22,13 @@ const prometheus = createServer((_, response) => {
   response.end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result: [{ metric: {}, value: [1, value] }] } }))
 })
 
-beforeAll(async () => {
+test.beforeAll(async ({ browser }) => {
   await new Promise<void>((listens) => prometheus.listen(0, '127.0.0.1', listens))
   const env = {
     TENANTRY_PROMETHEUS_URL: `http://127.0.0.1:${(prometheus.address() as AddressInfo).port}`,
     TENANTRY_ROLLOUTS_POLL_MS: '500',
   }
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 3, env }), openBrowser()])
+  stage = await openConsoleStage({ boxes: 3, env })
   const gates = {
     errors: { query: 'sum(rate(errors_total[5m]))', atMost: 0.5, for: '10m' },
     boxes: { query: 'sum(tenantry_box_up) > 0', atLeast: 0, onNoAnswer: 'continue' },
@@ -39,8 +37,8 @@ beforeAll(async () => {
   page = await openPage(browser)
   await logIn(page, stage, await anAccountOf(stage, 'operator'), '/plan')
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
   prometheus.close()
 })

@@ -1,6 +1,6 @@
-import { type Browser, devices } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from './browser.ts'
+import { devices } from 'playwright-core'
+import { expect } from 'vitest'
+import { closePages, test } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -14,18 +14,17 @@ import {
 } from './support.ts'
 
 let stage: ConsoleStage
-let browser: Browser
 let page: ConsolePage
 let account: Awaited<ReturnType<typeof anAccountOf>>
 
-beforeAll(async () => {
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 4 }), openBrowser()])
+test.beforeAll(async ({ browser }) => {
+  stage = await openConsoleStage({ boxes: 4 })
   account = await anAccountOf(stage, 'admin')
   page = await openPage(browser)
   await logIn(page, stage, account)
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 
@@ -85,7 +84,7 @@ test('after a link of the menu the keys reach the list, not the menu', async () 
   await page.waitForURL(/\/boxes\/[a-z-]+$/)
 })
 
-test('a touch device sees no keys', async () => {
+test('a touch device sees no keys', async ({ browser }) => {
   const phone = await openPage(browser, devices['Pixel 7'])
   await phone.goto(`${stage.url}/console/boxes`)
   await phone.getByLabel('Name').fill(account.name)

@@ -1,6 +1,5 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from './browser.ts'
+import { expect } from 'vitest'
+import { closePages, test } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -15,16 +14,15 @@ import {
 } from './support.ts'
 
 let stage: ConsoleStage
-let browser: Browser
 let page: ConsolePage
 
-beforeAll(async () => {
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 2 }), openBrowser()])
+test.beforeAll(async ({ browser }) => {
+  stage = await openConsoleStage({ boxes: 2 })
   page = await openPage(browser)
   await logIn(page, stage, await anAccountOf(stage, 'operator'), '/manifest')
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 
@@ -98,7 +96,7 @@ test('a new manifest is checked, compared and applied only after its changes wer
   assertClean(page)
 })
 
-test('an earlier manifest is applied again; a viewer reads it and applies nothing', async () => {
+test('an earlier manifest is applied again; a viewer reads it and applies nothing', async ({ browser }) => {
   const current = await revisionNow()
   const viewer = await openPage(browser)
   await logIn(viewer, stage, await anAccountOf(stage, 'viewer'), `/manifest?revision=${current - 1}`)

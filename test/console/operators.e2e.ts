@@ -1,8 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from './browser.ts'
+import { expect } from 'vitest'
+import { closePages, test } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -23,10 +22,9 @@ const receiver = createServer((request, response) =>
 )
 
 let stage: ConsoleStage
-let browser: Browser
 let page: ConsolePage
 
-beforeAll(async () => {
+test.beforeAll(async ({ browser }) => {
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
   const { port } = receiver.address() as AddressInfo
   const env = {
@@ -36,23 +34,22 @@ beforeAll(async () => {
     TENANTRY_ALERTS_CHANNELS: JSON.stringify([{ name: 'ops-room', form: 'slack', url: `http://127.0.0.1:${port}/services/a-secret-path` }]),
     TENANTRY_ALERTS_RULES: JSON.stringify({ 'ops-room': { minSeverity: 'critical', quietHours: '22:00-07:00' } }),
   }
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 1, env }), openBrowser()])
+  stage = await openConsoleStage({ boxes: 1, env })
   page = await openPage(browser, { viewport: { width: 1440, height: 900 } })
   await logIn(page, stage, await anAccountOf(stage, 'admin'))
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
   receiver.close()
 })
 
-/** Opens a page at both widths and in both themes. */
+/** Opens a page at both widths. `pages.e2e.ts` checks accessibility; tests here check it where a list is empty or a dialog is open. */
 async function see(path: string, heading: string, name: string): Promise<void> {
   await page.goto(`${stage.url}/console${path}`)
   await page.getByRole('heading', { level: 1, name: heading }).waitFor()
   await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' })
   expect(await page.getByRole('alert').allTextContents()).toEqual([])
-  await assertAccessible(page)
   await screenshots(page, name, { narrow: true })
   const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
   await page.setViewportSize({ width: 390, height: 844 })
@@ -66,6 +63,7 @@ test('accounts are listed with role, state and one-time codes', async () => {
   await see('/accounts', 'Accounts', 'accounts')
   await see('/accounts?role=viewer', 'Accounts', 'accounts-none')
   await page.getByText('Nothing matches the filter').waitFor()
+  await assertAccessible(page)
   assertClean(page)
 })
 
@@ -77,6 +75,7 @@ async function seeEmpty(
 ): Promise<void> {
   await page.route(endpoint, (route) => route.fulfill({ json: answer }))
   await see(path, heading, `${path.slice(1).replace('/', '-')}-empty`)
+  await assertAccessible(page)
   await page.unroute(endpoint)
 }
 
@@ -118,7 +117,7 @@ test('channels: whom alerts reach, by which rules, and a test message', async ()
   assertClean(page)
 })
 
-test('a page of admins is neither in the navigation of an operator nor opened by its address', async () => {
+test('a page of admins is neither in the navigation of an operator nor opened by its address', async ({ browser }) => {
   const operator = await openPage(browser)
   await logIn(operator, stage, await anAccountOf(stage, 'operator'), '/settings')
   await operator

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, vi } from 'vitest'
 import { parse } from 'yaml'
-import { openBrowser } from './browser.ts'
+import { closePages, test } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -16,7 +15,7 @@ import {
   screenshots,
 } from './support.ts'
 
-// Every page of the console, at the width of a desk and of a phone, in light and in dark.
+// Every page of the console, at the width of a desk and of a phone, in light, and in dark at one width.
 
 const folder = 'src/console'
 /** The paths that the features declare, `/boxes/$slug`. */
@@ -28,14 +27,13 @@ const paths = readdirSync(folder, { withFileTypes: true })
 
 const installation = 'Nord, production'
 let stage: ConsoleStage
-let browser: Browser
 let page: ConsolePage
 /** Addresses of pages that are about one thing; other pages have none in their path. */
 let addresses: Readonly<Record<string, string>>
 
-beforeAll(async () => {
+test.beforeAll(async ({ browser }) => {
   const env = { TENANTRY_INSTALLATION_NAME: installation }
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 4, env }), openBrowser()])
+  stage = await openConsoleStage({ boxes: 4, env })
   const { slug, host } = stage.fleet.boxes[0] as (typeof stage.fleet.boxes)[number]
   const bundle = parse(await readFile('config/flows/crisis-alert.yaml', 'utf8'))
   const board = await stage.api.boards.importTenantBoard({ params: { slug }, body: { bundle } })
@@ -65,8 +63,8 @@ beforeAll(async () => {
   await page.route('**/admin/reviews/sub_1', (route) => route.fulfill({ json: review }))
   await logIn(page, stage, await anAccountOf(stage, 'admin'))
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 
@@ -102,6 +100,9 @@ const misfits = `(() => {
   return [...wide, ...cut.map((one) => 'cut: ' + one.textContent)]
 })()`
 
+/** By then a page that became narrower has changed its tables to cards. */
+const nextFrame = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))'
+
 /** A page that reloads itself, because the browser ended what it loaded when a container of another test came or went, ends this navigation. */
 const open = (address: string) =>
   page.goto(address).catch((error: unknown) => {
@@ -112,20 +113,22 @@ const open = (address: string) =>
 test.each(paths)('%s is accessible, fits a desk and a phone, and names itself and the installation', async (path) => {
   const address = addresses[path] ?? path
   expect(address, `add an address of ${path} to this test`).not.toContain('$')
+  await page.setViewportSize(widths[0][1])
+  await open(`${stage.url}/console${address}`)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' })
+  await expect.poll(() => page.title()).toMatch(/^(\(\d+\) )?.+ · Nord, production · Tenantry$/)
   for (const [name, size] of widths) {
     await page.setViewportSize(size)
-    await open(`${stage.url}/console${address}`)
-    await page.getByRole('heading', { level: 1 }).waitFor()
-    await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' })
-    await expect.poll(() => page.title()).toMatch(/^(\(\d+\) )?.+ · Nord, production · Tenantry$/)
-    await assertAccessible(page)
+    await page.evaluate(nextFrame)
+    await assertAccessible(page, { inDark: name === 'desk' })
     expect(await page.evaluate(misfits)).toEqual([])
     await screenshots(page, `page${address.replaceAll('/', '-')}-${name}`)
   }
   assertClean(page)
 })
 
-test('the login names the product and the installation, before anybody is known', async () => {
+test('the login names the product and the installation, before anybody is known', async ({ browser }) => {
   const stranger = await openPage(browser, { viewport: widths[1][1] })
   await stranger.goto(`${stage.url}/console/login`)
   await stranger.getByRole('heading', { name: 'Log in' }).waitFor()

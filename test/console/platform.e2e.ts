@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { parse } from 'yaml'
-import { openBrowser } from './browser.ts'
+import { closePages, test } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -17,7 +16,6 @@ import {
 } from './support.ts'
 
 let stage: ConsoleStage
-let browser: Browser
 let page: ConsolePage
 let slug: string
 let boardId: string
@@ -26,8 +24,8 @@ let submissionId: string
 /** Shown as text wherever a name of somebody else appears. */
 const hostile = `<img src=x onerror="alert('x')">`
 
-beforeAll(async () => {
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 3 }), openBrowser()])
+test.beforeAll(async ({ browser }) => {
+  stage = await openConsoleStage({ boxes: 3 })
   slug = stage.fleet.boxes[0]?.slug ?? ''
   const bundle = parse(await readFile('config/flows/visitor.yaml', 'utf8'))
   const crisis = parse(await readFile('config/flows/crisis-alert.yaml', 'utf8'))
@@ -36,8 +34,8 @@ beforeAll(async () => {
   page = await openPage(browser)
   await logIn(page, stage, await anAccountOf(stage, 'operator'))
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 
@@ -55,13 +53,12 @@ async function submitFlow(bundle: unknown): Promise<string> {
   return answer.submissionId
 }
 
-/** Opens a page, waits for its heading, and looks for problems, violations of accessibility and of the policy. */
+/** Opens a page, waits for its heading, and looks for problems. `pages.e2e.ts` checks accessibility; tests here check it where data are only here. */
 async function see(path: string, heading: string | RegExp, name: string): Promise<void> {
   await page.goto(`${stage.url}/console${path}`)
   await page.getByRole('heading', { level: 1, name: heading }).waitFor()
   await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' })
   expect(await page.getByRole('alert').allTextContents()).toEqual([])
-  await assertAccessible(page)
   await screenshots(page, name)
 }
 
@@ -85,6 +82,7 @@ test('tenants: suspended with a reason, and resumed', async () => {
   await page.getByRole('button', { name: 'Suspend', exact: true }).click()
   await page.getByText(`suspended: ${hostile}`).waitFor()
   await see(`/tenants/${slug}`, slug, 'tenant')
+  await assertAccessible(page)
   await page.getByRole('button', { name: 'Resume…' }).click()
   await page.getByRole('button', { name: 'Resume', exact: true }).click()
   await page.getByRole('button', { name: 'Suspend…' }).waitFor()
@@ -109,8 +107,10 @@ test('a dialog that was opened for one box does not ask about another one', asyn
 
 test('boards: the graph of a board with the findings of its check', async () => {
   await see(`/boards?tenant=${slug}`, 'Flow boards', 'boards')
+  await assertAccessible(page)
   await see(`/boards/${slug}/${boardId}`, /./, 'board')
   await page.locator('.react-flow__node').first().waitFor()
+  await assertAccessible(page)
   await screenshots(page, 'board')
 })
 
@@ -141,6 +141,7 @@ test('runs: the space by its name, and older steps page by page', async () => {
   const steps = page.getByRole('list', { name: 'Steps' }).getByRole('listitem')
   await page.getByText('step-251', { exact: false }).waitFor()
   await page.getByRole('button', { name: 'Show older steps' }).scrollIntoViewIfNeeded()
+  await assertAccessible(page)
   await screenshots(page, 'run-steps')
   const shown = [await steps.count()]
   for (const oldest of ['step-51', 'step-1']) {
@@ -150,14 +151,15 @@ test('runs: the space by its name, and older steps page by page', async () => {
   }
   expect(shown).toEqual([200, 400, 450])
   expect(await page.getByRole('button', { name: 'Show older steps' }).count()).toBe(0)
-  await assertAccessible(page)
 })
 
 test('marketplace: a submission is read as text and sent back', async () => {
   await see('/marketplace', 'Marketplace', 'marketplace')
   await see('/marketplace/vendors', 'Vendors', 'vendors')
   await see('/marketplace/submissions', 'Submissions', 'submissions')
+  await assertAccessible(page)
   await see(`/marketplace/submissions/${submissionId}`, `Visitors ${hostile}`, 'submission')
+  await assertAccessible(page)
   await page.getByRole('button', { name: 'Request changes…' }).click()
   await page.getByLabel(/^Reason/).fill('Describe what it does')
   await page.getByRole('button', { name: 'Request changes', exact: true }).click()
@@ -196,7 +198,7 @@ test('modules: the health of one over the last hour', async () => {
   await screenshots(page, 'module')
 })
 
-test('a viewer reads all of it and presses nothing', async () => {
+test('a viewer reads all of it and presses nothing', async ({ browser }) => {
   const viewer = await openPage(browser)
   await logIn(viewer, stage, await anAccountOf(stage, 'viewer'), '/hosts')
   await viewer.getByRole('heading', { level: 1, name: 'Hosts' }).waitFor()

@@ -1,6 +1,5 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from './browser.ts'
+import { expect } from 'vitest'
+import { closePages, test } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -15,20 +14,19 @@ import {
 } from './support.ts'
 
 let stage: ConsoleStage
-let browser: Browser
 let anna: ConsolePage
 let ben: ConsolePage
 let viewer: ConsolePage
 
-beforeAll(async () => {
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 5 }), openBrowser()])
+test.beforeAll(async ({ browser }) => {
+  stage = await openConsoleStage({ boxes: 5 })
   ;[anna, ben, viewer] = await Promise.all([openPage(browser), openPage(browser), openPage(browser)])
   await logIn(anna, stage, await anAccountOf(stage, 'operator'))
   await logIn(ben, stage, await anAccountOf(stage, 'admin'))
   await logIn(viewer, stage, await anAccountOf(stage, 'viewer'))
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 

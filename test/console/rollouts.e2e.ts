@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { systemClock } from '../../src/node/index.ts'
 import { tenantry } from '../support/command-line.ts'
-import { openBrowser } from './browser.ts'
+import { closePages, test } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -23,19 +22,18 @@ const approvalTokenSha256 = createHash('sha256').update(approvalToken).digest('h
 const evil = '<img src=x onerror="window.evil = 1"> weekly'
 
 let stage: ConsoleStage
-let browser: Browser
 let anna: ConsolePage
 let ben: ConsolePage
 
-beforeAll(async () => {
+test.beforeAll(async ({ browser }) => {
   const env = { TENANTRY_APPROVAL_TOKEN_SHA256: approvalTokenSha256 }
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 5, env }), openBrowser()])
+  stage = await openConsoleStage({ boxes: 5, env })
   ;[anna, ben] = await Promise.all([openPage(browser), openPage(browser)])
   await logIn(anna, stage, await anAccountOf(stage, 'operator'), '/plan')
   await logIn(ben, stage, await anAccountOf(stage, 'admin'), '/rollouts')
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 
@@ -180,7 +178,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   assertClean(ben)
 })
 
-test('a viewer reads everything and presses nothing', async () => {
+test('a viewer reads everything and presses nothing', async ({ browser }) => {
   const viewer = await openPage(browser)
   await logIn(viewer, stage, await anAccountOf(stage, 'viewer'), '/plan')
   await viewer

@@ -1,27 +1,25 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { openBrowser } from './browser.ts'
+import { beforeAll, expect, onTestFinished } from 'vitest'
+import { closePages, test } from './browser.ts'
 import { anAccountOf, assertClean, type ConsoleStage, logIn, openConsoleStage, openPage } from './support.ts'
 
 const hostile = `<img src=x onerror="document.title='taken'"><b>"'`
 
 let stage: ConsoleStage
-let browser: Browser
 let account: Awaited<ReturnType<typeof anAccountOf>>
 
 beforeAll(async () => {
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 1, tenantName: hostile }), openBrowser()])
+  stage = await openConsoleStage({ boxes: 1, tenantName: hostile })
   account = await anAccountOf(stage, 'operator')
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 
-test('a session that ended elsewhere leads to the login, and the right password from there back to the same list', async () => {
+test('a session that ended elsewhere leads to the login, and the right password from there back to the same list', async ({ browser }) => {
   const page = await openPage(browser)
   await logIn(page, stage, account, '/boxes?q=kita')
   await page.getByRole('table', { name: 'Boxes' }).waitFor()
@@ -41,7 +39,7 @@ test('a session that ended elsewhere leads to the login, and the right password 
   assertClean(page)
 })
 
-test('a page loads again when one of its files did not arrive, and says so when it never does', async () => {
+test('a page loads again when one of its files did not arrive, and says so when it never does', async ({ browser }) => {
   const page = await openPage(browser)
   let failures = 2
   await page.route('**/console/assets/jsx-runtime-*.js', (route) => (failures-- > 0 ? route.abort('connectionreset') : route.continue()))
@@ -53,7 +51,7 @@ test('a page loads again when one of its files did not arrive, and says so when 
   assertClean(page)
 })
 
-test('text that is not ours is shown as text', async () => {
+test('text that is not ours is shown as text', async ({ browser }) => {
   const page = await openPage(browser)
   await logIn(page, stage, account, '/boxes')
   await page.getByText(hostile).first().waitFor()
@@ -65,7 +63,7 @@ test('text that is not ours is shown as text', async () => {
   assertClean(page)
 })
 
-test('another site can neither frame the console nor use its session', async () => {
+test('another site can neither frame the console nor use its session', async ({ browser }) => {
   const page = await openPage(browser)
   await logIn(page, stage, account)
   const site = createServer(
@@ -84,7 +82,7 @@ test('another site can neither frame the console nor use its session', async () 
     ).toBe('refused')
 })
 
-test('ten thousand boxes are listed with few rows in the page, filtered and sorted', async () => {
+test('ten thousand boxes are listed with few rows in the page, filtered and sorted', async ({ browser }) => {
   const page = await openPage(browser)
   const template = (await stage.api.boxes.listBoxes()).boxes[0]
   const rows = Array.from({ length: 10_000 }, (_, n) => ({

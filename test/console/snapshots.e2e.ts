@@ -1,20 +1,18 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from './browser.ts'
+import { beforeAll, expect } from 'vitest'
+import { closePages, test } from './browser.ts'
 import { anAccountOf, assertAccessible, assertClean, type ConsoleStage, logIn, openConsoleStage, openPage, screenshots } from './support.ts'
 
 let stage: ConsoleStage
-let browser: Browser
 
 beforeAll(async () => {
-  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 2 }), openBrowser()])
+  stage = await openConsoleStage({ boxes: 2 })
 })
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await stage?.close()
 })
 
-test('take a snapshot, prove it by a drill, and restore the box from it, each with its consequence first', async () => {
+test('take a snapshot, prove it by a drill, and restore the box from it, each with its consequence first', async ({ browser }) => {
   const page = await openPage(browser)
   await logIn(page, stage, await anAccountOf(stage, 'operator'), '/snapshots')
   await page.getByText('No snapshots yet.').waitFor()

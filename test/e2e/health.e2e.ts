@@ -143,7 +143,7 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
     // An open read of the events table blocks changes of its schema.
     const holding = sql('begin; lock table events in access share mode; select pg_sleep(120)').catch(() => undefined)
     await rooms.engine.up(box.project, ['synapse'])
-    await expect.poll(async () => (await probe()).verdict, { timeout: 60_000, interval: 50 }).toBe('upgrading')
+    await expect.poll(async () => (await probe()).verdict, { timeout: 60_000, interval: 300 }).toBe('upgrading')
     await sql("select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(120)%' and pid <> pg_backend_pid()")
     await holding
     await green()

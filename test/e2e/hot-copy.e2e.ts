@@ -59,6 +59,7 @@ describe.skipIf(!testbedExists())('an update of a real box from a hot copy', () 
         const insert = () => psql(id, 'insert into written default values returning n').catch(() => ({ exitCode: 1, stdout: '' }))
         const { exitCode, stdout } = id === '' ? { exitCode: 1, stdout: '' } : await insert()
         if (exitCode === 0) acknowledged = Math.max(acknowledged, Number.parseInt(stdout, 10))
+        // Each row starts a program in the container.
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
     })()

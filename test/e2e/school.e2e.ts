@@ -2,9 +2,9 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from '../console/browser.ts'
+import type { Page } from 'playwright-core'
+import { afterEach, beforeAll, expect } from 'vitest'
+import { closePages, test } from '../console/browser.ts'
 import { assertAccessible, assertClean, type ConsolePage, openPage, screenshots } from '../console/support.ts'
 import { aPng } from '../support/images.ts'
 import { aStripeMock, hasStripeMock } from '../support/payments/stripe-mock.ts'
@@ -17,19 +17,18 @@ const password = 'correct horse battery'
 const closers: (() => void)[] = []
 
 let all: Simulated
-let browser: Browser
 let url: string
 
 beforeAll(async () => {
   const more: Record<string, string> = hasStripeMock
     ? { TENANTRY_STRIPE_SECRET_KEY: 'sk_test_123', TENANTRY_STRIPE_API: await aStripeMock((close) => void closers.push(close)) }
     : {}
-  ;[all, browser] = await Promise.all([simulatedTenants({ more }), openBrowser()])
+  all = await simulatedTenants({ more })
   url = all.daemons[0]?.url ?? ''
   await all.tenant('linden', { ida: 'tenant-admin', mara: 'member' })
 }, 180_000)
-afterAll(async () => {
-  await browser?.close()
+test.afterAll(async ({ browser }) => {
+  await closePages(browser)
   await all?.end()
   for (const close of closers) close()
 })
@@ -62,7 +61,7 @@ async function look(page: ConsolePage, name: string): Promise<void> {
 
 const users = '/api/platform/v1/users'
 
-test('on a phone: create a teacher, end a lock, import a list, read the record', async () => {
+test('on a phone: create a teacher, end a lock, import a list, read the record', async ({ browser }) => {
   const page = await openPage(browser, { ...phone, acceptDownloads: true })
   await page.goto(`${url}/school/people`)
   await page.getByRole('heading', { name: 'Anmelden' }).waitFor()
@@ -162,7 +161,7 @@ test('on a phone: create a teacher, end a lock, import a list, read the record',
   assertClean(tom)
 })
 
-test('in English on a wide window: bills, lists, account and logout', async () => {
+test('in English on a wide window: bills, lists, account and logout', async ({ browser }) => {
   const page = await openPage(browser, { locale: 'en-GB' })
   await page.goto(`${url}/school/bills`)
   await logIn(page, 'ida', password, 'en')
@@ -206,7 +205,7 @@ test('in English on a wide window: bills, lists, account and logout', async () =
   assertClean(page)
 })
 
-test('bills with charges, paid items and invoices fit a phone and a wide window', async () => {
+test('bills with charges, paid items and invoices fit a phone and a wide window', async ({ browser }) => {
   const page = await openPage(browser, phone)
   const at = '2026-11-02T09:00:00.000Z'
   const price = { priceCents: 150, currency: 'eur', periodEnd: '2026-12-02T09:00:00.000Z' }
@@ -244,7 +243,7 @@ test('bills with charges, paid items and invoices fit a phone and a wide window'
   assertClean(page)
 })
 
-test('maintenance of the chat stands above each page, in the language and the time of the school', async () => {
+test('maintenance of the chat stands above each page, in the language and the time of the school', async ({ browser }) => {
   const page = await openPage(browser, phone)
   const planned = {
     ...{ maintenanceId: 'mnt_1', status: 'planned', startsAt: '2026-12-01T01:00:00.000Z', endsBy: '2026-12-01T04:00:00.000Z' },
@@ -279,7 +278,7 @@ test('maintenance of the chat stands above each page, in the language and the ti
   assertClean(page)
 })
 
-test('on a phone: a colour with its contrast, and a logo that is set, replaced and removed', async () => {
+test('on a phone: a colour with its contrast, and a logo that is set, replaced and removed', async ({ browser }) => {
   const page = await openPage(browser, phone)
   await page.goto(`${url}/school/appearance`)
   await logIn(page, 'ida')
@@ -329,7 +328,7 @@ test('on a phone: a colour with its contrast, and a logo that is set, replaced a
   assertClean(page)
 })
 
-test('the first load has at most 150 KB of compressed JavaScript, and no address of operators', async () => {
+test('the first load has at most 150 KB of compressed JavaScript, and no address of operators', async ({ browser }) => {
   const page = await openPage(browser, phone)
   const scripts = new Map<string, Buffer>()
   const reading: Promise<unknown>[] = []

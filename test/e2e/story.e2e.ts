@@ -1,8 +1,10 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stringify } from 'yaml'
 import { compose } from '../testbed/testbed.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
-import { composeFile, type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
+import { composeFile, type Fleet, logOnFailure, manifestOf, startFleet } from './support/fleet.ts'
 import { eventually } from './support/programs.ts'
 
 // The story that an operator types by hand, in its order: each test goes on where the one before ended.
@@ -17,10 +19,11 @@ const talks = new Map<string, Conversation>()
 const show = async (id: string) => (await fleet.must('rollouts', 'show', id, '--json')).json<Detail>()
 const running = async (id: string) => (await fleet.api.rollouts.getRollout({ params: { id } })).counts.running
 const underWay = (id: string) => eventually('a box is under way', async () => (await running(id)) === 1)
-const cameToRest = async (id: string) => {
-  await eventually('no box is under way', async () => (await running(id)) === 0)
-  return show(id)
-}
+const cameToRest = (id: string) =>
+  eventually('no box is under way', async () => {
+    const rollout = await fleet.api.rollouts.getRollout({ params: { id } })
+    return rollout.counts.running === 0 && ['done', 'paused', 'failed'].includes(rollout.status) && rollout
+  })
 
 beforeAll(async () => {
   fleet = await startFleet()
@@ -29,8 +32,12 @@ logOnFailure(() => fleet)
 afterAll(() => fleet?.end())
 
 test('two boxes are provisioned, probed, and in the registry with the versions that run', async () => {
-  await fleet.applySynapse('1.157.1')
-  ;[light, pro] = await Promise.all([fleet.provision('kita-nord', 'light'), fleet.provision('schule-west', 'pro')])
+  const manifest = join(fleet.folder, 'manifest.yaml')
+  await writeFile(manifest, stringify(manifestOf(fleet.testbed, '1.157.1')))
+  await fleet.must('manifest', 'apply', manifest, '--yes')
+  const about = ['--name', 'Kita Nord', '--plan', 'light', '--domain', 'kita-nord.example', '--host', 'host-1']
+  ;[, pro] = await Promise.all([fleet.must('boxes', 'provision', 'kita-nord', ...about), fleet.provision('schule-west', 'pro')])
+  light = await fleet.findBox('kita-nord')
   const { boxes } = (await fleet.must('boxes', 'list', '--json')).json<{
     boxes: { slug: string; installed: { synapse: string }; severity: string; managed: boolean }[]
   }>()

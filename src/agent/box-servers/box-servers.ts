@@ -1,7 +1,7 @@
 import { problem } from '../../core/kit/index.ts'
 import type { BoxServers, LocalBox } from '../ports/index.ts'
 import { beginBackup, beginForeignBackup, holdLog } from './backup.ts'
-import { type BoxView, inspectBox, runningId } from './box-view.ts'
+import { inspectBox } from './box-view.ts'
 import { chatVersion, isListening, makeAccount, makeTemporaryAccount } from './chat.ts'
 import { chatMark, writtenSince } from './chat-mark.ts'
 import { applyMigration, databaseFacts } from './database-facts.ts'
@@ -12,14 +12,13 @@ import { compareRows, finishDatabaseLoad, loadDatabase } from './load.ts'
 import { sampleMedia } from './media.ts'
 import { objectStoreVersion } from './objects.ts'
 import { type BoxServersDeps, check, probe } from './probe.ts'
-import { querySql } from './sql.ts'
+import { databaseVersion, querySql } from './sql.ts'
 import { raiseStreams, streamPositions } from './streams.ts'
 import { databaseUpgrades } from './upgrades.ts'
 
 /** The servers of real boxes, over HTTP and programs in their containers. */
 export function boxServers(deps: BoxServersDeps): BoxServers {
   const { engine } = deps
-  const objectStores = new Map<string, string>()
   return {
     probe: (box, signal) => probe(deps, box, signal),
     check: (box, writes, signal) => check(deps, { box, writes }, signal),
@@ -27,7 +26,7 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
       const { chat } = await inspectBox(engine, box)
       return chat !== undefined && (await isListening(chat))
     },
-    serverVersions: (box) => serverVersions(deps, objectStores, box),
+    serverVersions: (box) => serverVersions(deps, box),
     dumpDatabase: (box, folder, signal) => dumpDatabase({ engine, box }, folder, signal),
     dumpForeignDatabase: (source, dump, signal) => dumpForeignDatabase(engine, source, { ...dump, signal }),
     foreignContent: (source, slug, signal) => foreignContent(engine, source, { slug, signal }),
@@ -75,27 +74,15 @@ async function withChat<Made>(
   })
 }
 
-/** Omits servers that do not answer. */
-async function serverVersions(
-  deps: BoxServersDeps,
-  objectStores: Map<string, string>,
-  box: LocalBox,
-): Promise<Awaited<ReturnType<BoxServers['serverVersions']>>> {
-  const view = await inspectBox(deps.engine, box)
+/** Omits servers that do not run or never answered. */
+async function serverVersions({ engine }: BoxServersDeps, box: LocalBox): Promise<Awaited<ReturnType<BoxServers['serverVersions']>>> {
+  const view = await inspectBox(engine, box)
   const [synapse, postgres, minio] = await Promise.all([
     view.chat ? chatVersion(view.chat).catch(() => undefined) : undefined,
-    sql(deps, box, 'show server_version;').catch(() => undefined),
-    storeVersion(deps, objectStores, view).catch(() => undefined),
+    databaseVersion(engine, view).catch(() => undefined),
+    objectStoreVersion(engine, view).catch(() => undefined),
   ])
   return { ...(synapse ? { synapse } : {}), ...(postgres ? { postgres } : {}), ...(minio ? { minio } : {}) }
-}
-
-/** Cached by container, because reading the version starts a program. */
-async function storeVersion({ engine }: BoxServersDeps, known: Map<string, string>, view: BoxView): Promise<string | undefined> {
-  const id = runningId(view, 'minio')
-  const version = known.get(id) ?? (await objectStoreVersion(engine, view))
-  if (version !== undefined) known.set(id, version)
-  return version
 }
 
 const sql = async ({ engine }: BoxServersDeps, box: LocalBox, text: string): Promise<string | undefined> =>

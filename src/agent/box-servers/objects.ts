@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Random, randomText, sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerEngine } from '../ports/index.ts'
 import { type BoxView, runningId } from './box-view.ts'
+import { cachedByContainer } from './container-cache.ts'
 import { ask } from './http.ts'
 
 type Asking = Readonly<{ engine: ContainerEngine; signal?: AbortSignal | undefined }>
@@ -68,9 +69,10 @@ async function curl({ engine, signal }: Asking, view: BoxView, requests: readonl
 const ended = 'tenantry-status: '
 const responses = new RegExp(`([^]*?)\\n${ended}(\\d{3})\\n`, 'g')
 
-export async function objectStoreVersion(engine: ContainerEngine, view: BoxView): Promise<string | undefined> {
+/** Undefined when the program fails. */
+export const objectStoreVersion = cachedByContainer('minio', async (engine, view) => {
   const { exitCode, stdout } = await engine.exec(runningId(view, 'minio'), ['minio', '--version'], {
     signal: AbortSignal.timeout(versionMs),
   })
   return exitCode === 0 ? stdout.split('\n')[0] : undefined
-}
+})

@@ -2,6 +2,7 @@ import { problem } from '../../core/kit/index.ts'
 import { assertCounted } from '../backup/index.ts'
 import type { ContainerEngine, ExecOptions, ExecResult, RowCounts } from '../ports/index.ts'
 import { type BoxView, type DatabaseView, runningId } from './box-view.ts'
+import { cachedByContainer } from './container-cache.ts'
 
 /**
  * Role and database of a box, from the environment of its container. In the box template `user` only owns the database; other stacks may use
@@ -22,25 +23,13 @@ const withLimit = (signal?: AbortSignal): AbortSignal => {
   return signal ? AbortSignal.any([signal, limit]) : limit
 }
 
-/** Cached by engine and container: a container's environment never changes, and reading it starts a process. */
-const logins = new WeakMap<ContainerEngine, Map<string, DatabaseLogin>>()
-
-export async function databaseLogin(engine: ContainerEngine, view: BoxView, signal?: AbortSignal): Promise<DatabaseLogin> {
-  const id = runningId(view, 'postgres')
-  const known = logins.get(engine) ?? new Map<string, DatabaseLogin>()
-  logins.set(engine, known)
-  const login = known.get(id) ?? (await readLogin(engine, id, withLimit(signal)))
-  known.set(id, login)
-  return login
-}
-
-async function readLogin(engine: ContainerEngine, id: string, signal: AbortSignal): Promise<DatabaseLogin> {
-  const read = (name: string) => readVariable({ engine, id }, name, signal)
-  const [own, configured] = await Promise.all([read('TENANTRY_DATABASE'), read('POSTGRES_USER')])
+export const databaseLogin = cachedByContainer('postgres', async (engine, view, signal): Promise<DatabaseLogin> => {
+  const from = { engine, id: runningId(view, 'postgres'), signal: withLimit(signal) }
+  const [own, configured] = await Promise.all([readVariable(from, 'TENANTRY_DATABASE'), readVariable(from, 'POSTGRES_USER')])
   const superuser = configured || 'postgres'
   if (own) return { user: own, database: own, superuser }
-  return { user: superuser, database: (await read('POSTGRES_DB')) || superuser, superuser }
-}
+  return { user: superuser, database: (await readVariable(from, 'POSTGRES_DB')) || superuser, superuser }
+})
 
 /** Exit codes of printenv for an unset variable and of an image without printenv. */
 const unset: readonly number[] = [1, 127]
@@ -50,9 +39,8 @@ const unset: readonly number[] = [1, 127]
  * count as unset, because the result is cached.
  */
 async function readVariable(
-  { engine, id }: Readonly<{ engine: ContainerEngine; id: string }>,
+  { engine, id, signal }: Readonly<{ engine: ContainerEngine; id: string; signal: AbortSignal }>,
   name: string,
-  signal: AbortSignal,
 ): Promise<string> {
   const { exitCode, stdout } = await engine.exec(id, ['printenv', name], { signal })
   if (exitCode === 0 || unset.includes(exitCode)) return stdout.trim()
@@ -100,6 +88,9 @@ export async function querySql(engine: ContainerEngine, view: BoxView, sql: stri
   const { exitCode, stdout } = await psql({ engine, view, login: await databaseLogin(engine, view), signal: withLimit() }, sql)
   return exitCode === 0 ? stdout.trim() : undefined
 }
+
+/** Undefined while the server does not answer. */
+export const databaseVersion = cachedByContainer('postgres', (engine, view) => querySql(engine, view, 'show server_version;'))
 
 /** Output of SQL that must succeed; throws `code` otherwise. */
 export async function runSql(run: SqlRun, sql: string, code: 'SNAPSHOT_FAILED' | 'RESTORE_FAILED' | 'BOX_UNHEALTHY'): Promise<string> {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { BoxView } from '../../../src/agent/box-servers/box-view.ts'
+import { cachedByContainer } from '../../../src/agent/box-servers/container-cache.ts'
+import { objectStoreVersion } from '../../../src/agent/box-servers/objects.ts'
 import { isUpgrading } from '../../../src/agent/box-servers/probe.ts'
 import { asSuperuser, assertSameCounts, databaseLogin, parseCounts } from '../../../src/agent/box-servers/sql.ts'
 
@@ -76,4 +78,36 @@ describe('the login of a database', () => {
       expect(await databaseLogin(engine, view)).toEqual({ user: 'synapse', database: 'synapse', superuser: 'postgres' })
     },
   )
+})
+
+describe('an answer that is the same for the life of a container', () => {
+  const viewOf = (id: string, state = 'running') => ({ box: { slug: 'oak' }, container: () => ({ id, state }) }) as unknown as BoxView
+  const engine = () => ({}) as ContainerEngine
+
+  test('is read once it is there, and again from another container or through another engine', async () => {
+    const left = [undefined, 'first', 'second', 'third']
+    const read = cachedByContainer('minio', async () => left.shift())
+    const one = engine()
+    expect(await read(one, viewOf('a'))).toBeUndefined()
+    expect([await read(one, viewOf('a')), await read(one, viewOf('a'))]).toEqual(['first', 'first'])
+    expect(await read(one, viewOf('b'))).toBe('second')
+    expect(await read(engine(), viewOf('a'))).toBe('third')
+  })
+
+  test('is not known of a container that stopped, nor after an error', async () => {
+    const left = [() => Promise.reject(new Error('killed')), async () => 'first']
+    const read = cachedByContainer('minio', () => left.shift()?.() as Promise<string>)
+    const one = engine()
+    await expect(read(one, viewOf('a'))).rejects.toThrow('killed')
+    expect(await read(one, viewOf('a'))).toBe('first')
+    await expect(read(one, viewOf('a', 'exited'))).rejects.toMatchObject({ code: 'BOX_UNHEALTHY' })
+  })
+
+  test('such as the version of the object store, whose program starts once', async () => {
+    let starts = 0
+    const exec = async () => ({ exitCode: 0, stdout: `minio version RELEASE.2025-01-0${++starts}\nRuntime: go\n`, stderr: '' })
+    const one = { exec } as unknown as ContainerEngine
+    for (const _ of [1, 2]) expect(await objectStoreVersion(one, viewOf('a'))).toBe('minio version RELEASE.2025-01-01')
+    expect(starts).toBe(1)
+  })
 })

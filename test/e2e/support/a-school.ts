@@ -1,5 +1,3 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type Fleet, startFleet } from './fleet.ts'
 import { platformBehindEdge } from './platform-app.ts'
 
@@ -44,9 +42,7 @@ async function furnish(fleet: Fleet, { slug, password, people }: Wanted) {
 type Person = Readonly<{ slug: string; name: string; role: string; password: string }>
 
 /** Creates a user as an operator does. Returns its id. */
-export async function aUser(fleet: Fleet, { slug, name, role, password }: Person): Promise<string> {
-  const passwordFile = join(fleet.folder, `password-of-${name}`)
-  await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
-  const made = await fleet.must('users', 'create', slug, name, '--role', role, '--password-file', passwordFile, '--json')
-  return made.json<{ user: { id: string } }>().user.id
+export async function aUser({ api }: Fleet, { slug, name, role, password }: Person): Promise<string> {
+  const { user } = await api.users.createUser({ params: { slug }, body: { localpart: name, roles: [role], password } })
+  return user.id
 }

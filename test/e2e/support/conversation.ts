@@ -104,7 +104,7 @@ async function liftMessageLimit(admin: ChatSession, userId: string): Promise<voi
   if (!response.ok) throw new Error(`the message limit of ${userId} stays: ${response.status} ${await response.text()}`)
 }
 
-/** Asks the edge all the time, and waits there in a long poll as well, as a chat app does; keeps every kind of answer. */
+/** Asks the edge ten times a second, and waits there in a long poll as well, as a chat app does; keeps every kind of answer. */
 export function pollEdge(box: ReachableBox, conversation: Conversation): { stop(): Promise<ReadonlyMap<string, number>> } {
   const seen = new Map<string, number>()
   const over = new AbortController()

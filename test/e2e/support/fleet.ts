@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach } from 'vitest'
-import { stringify } from 'yaml'
+import { awaitCommand } from '../../../src/cli/boxes/await-command.ts'
 import { type Api, connect, storedLogins } from '../../../src/cli/kit/connection.ts'
 import { systemClock } from '../../../src/node/index.ts'
 
@@ -24,15 +24,20 @@ export type Fleet = Readonly<{
   tenantry(...args: string[]): Promise<Ran>
   /** As `tenantry`, but a failure fails the test with what was printed. */
   must(...args: string[]): Promise<Ran>
-  /** The same operator's calls without a program that starts for each: for what is asked again and again beside servers that start. */
+  /** The same operator's calls without a program that starts for each: for all but the command line that a test is about. */
   api: Api
   /** The manifest with another Synapse in every tier, applied. */
   applySynapse(version: string): Promise<void>
   provision(slug: string, plan: 'light' | 'pro' | 'dedicated'): Promise<ReachableBox>
+  /** A box that was provisioned. */
+  findBox(slug: string): Promise<ReachableBox>
+  /** Once the agent has carried it out. Throws its error. */
+  commandEnds(id: string): Promise<void>
   boxFolder(slug: string): string
   end(): Promise<void>
 }>
 
+const password = 'a long password for tests'
 const backupKey = Buffer.alloc(32, 7).toString('base64')
 
 /** `more` are settings of the daemon beside those that every test needs. All programs are of `release`. */
@@ -65,25 +70,24 @@ export async function startFleet(more: Environment = {}, release?: string): Prom
   const daemon = program('tenantryd', ['serve'], daemonEnv, join(folder, 'daemon.log'))
   const agent = program('tenantry-agent', ['run'], agentEnv, join(folder, 'agent.log'))
 
-  await writeFile(join(folder, 'password'), 'a long password for tests\n', { mode: 0o600 })
-  ok(
-    await run(
-      'tenantryd',
-      ['admin', 'create', '--name', 'anna', '--role', 'admin', '--password-file', join(folder, 'password')],
-      daemonEnv,
-      release,
-    ),
-  )
+  await writeFile(join(folder, 'password'), `${password}\n`, { mode: 0o600 })
+  await createAdmin(daemonEnv, join(folder, 'password'), release)
   daemon.start(release)
   await eventually('the daemon is ready', async () => (await fetch(`${url}/readyz`)).ok)
   const operatorEnv: Environment = { TENANTRY_URL: url, XDG_CONFIG_HOME: join(folder, 'config') }
-  ok(await run('tenantry', ['login', '--name', 'anna', '--password-file', join(folder, 'password')], operatorEnv, release))
+  const logins = storedLogins(operatorEnv)
+  // A connection that is kept open would not outlive a daemon that a test kills.
+  const headers = async () => {
+    const login = await logins.at(url)
+    return { connection: 'close', ...(login ? { authorization: `Bearer ${login.token}` } : {}) }
+  }
+  const api = await connect({ baseUrl: url, headers, clock: systemClock, notify: () => undefined })
+  const { token, expiresAt } = await api.admin.login({ body: { name: 'anna', password } })
+  await logins.save(url, { token, name: 'anna', expiresAt })
 
   const tenantry = (...args: string[]) => run('tenantry', args, operatorEnv, release)
   const must = async (...args: string[]) => ok(await tenantry(...args))
-  const headers = async () => ({ authorization: `Bearer ${(await storedLogins(operatorEnv).at(url))?.token}` })
-  const api = await connect({ baseUrl: url, headers, clock: systemClock, notify: () => undefined })
-  const invited = (await must('hosts', 'invite', 'host-1', '--json')).json<{ token: string }>()
+  const invited = await api.hosts.inviteHost({ body: { name: 'host-1' } })
   await writeFile(join(folder, 'invite'), invited.token, { mode: 0o600 })
   ok(await run('tenantry-agent', ['enrol', '--url', url, '--token-file', join(folder, 'invite')], agentEnv, release))
   agent.start(release)
@@ -93,15 +97,22 @@ export async function startFleet(more: Environment = {}, release?: string): Prom
   })
 
   const boxFolder = (slug: string) => join(folder, 'boxes', slug)
+  const findBox = async (slug: string) => {
+    const { ports } = await api.boxes.showBox({ params: { slug } })
+    if (!ports) throw new Error(`${slug} has no ports`)
+    return reachableBox(slug, boxFolder(slug), ports)
+  }
+  const commandEnds = async (id: string) => {
+    await awaitCommand({ api, clock: systemClock, signal: AbortSignal.timeout(300_000) }, id, () => undefined)
+  }
   const applySynapse = async (version: string) => {
-    await writeFile(join(folder, 'manifest.yaml'), stringify(manifestOf(testbed, version)))
-    await must('manifest', 'apply', join(folder, 'manifest.yaml'), '--yes')
+    await api.boxes.applyManifest({ body: { manifest: manifestOf(testbed, version) } })
   }
   const provision: Fleet['provision'] = async (slug, plan) => {
-    const about = ['--name', `School ${slug}`, '--plan', plan, '--domain', `${slug}.example`, '--host', 'host-1']
-    await must('boxes', 'provision', slug, ...about)
-    const { ports } = (await must('boxes', 'show', slug, '--json')).json<{ ports: { public: number; platform: number } }>()
-    return reachableBox(slug, boxFolder(slug), ports)
+    const tenant = { slug, name: `School ${slug}`, plan, chatDomain: `${slug}.example`, host: 'host-1' }
+    const { commandId } = await api.boxes.provisionBox({ body: tenant })
+    await commandEnds(commandId)
+    return findBox(slug)
   }
   const end = async () => {
     await agent.kill('SIGKILL')
@@ -109,7 +120,23 @@ export async function startFleet(more: Environment = {}, release?: string): Prom
     await removeBoxes(testbed, folder)
     await rm(folder, { recursive: true, force: true })
   }
-  return { folder, url, testbed, daemon, agent, tenantry, must, api, applySynapse, provision, boxFolder, end }
+  return { folder, url, testbed, daemon, agent, tenantry, must, api, applySynapse, provision, findBox, commandEnds, boxFolder, end }
+}
+
+/** As the first fleet of this worker made it: migrations and the hash of a password take a second of a processor. */
+let databaseWithAdmin: Buffer | undefined
+
+async function createAdmin(env: Environment, passwordFile: string, release: string | undefined): Promise<void> {
+  const isUsual = release === undefined && env.TENANTRY_DATABASE === undefined
+  const file = join(env.TENANTRY_DATA_DIR as string, 'tenantry.db')
+  if (isUsual && databaseWithAdmin) {
+    await mkdir(dirname(file), { mode: 0o700 })
+    await writeFile(file, databaseWithAdmin, { mode: 0o600 })
+    return
+  }
+  const admin = ['admin', 'create', '--name', 'anna', '--role', 'admin', '--password-file', passwordFile]
+  ok(await run('tenantryd', admin, env, release))
+  if (isUsual) databaseWithAdmin = await readFile(file)
 }
 
 function ok(ran: Ran): Ran {

@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { stringify } from 'yaml'
 import { sealOutputs } from '../../../src/daemon/boxes/box-secrets.ts'
 import { openDatabase } from '../../../src/daemon/db/index.ts'
 import { keyring } from '../../../src/daemon/sealed/index.ts'
@@ -68,9 +67,7 @@ export async function simulatedTenants({ count = 1, more = {}, release }: Given 
   const { token } = await clientOf(main.url).admin.login({ body: { name: 'root', password } })
   const api = clientOf(main.url, `Bearer ${token}`)
   const { agent } = await anAgent({ url: main.url, config: { baseUrl: main.url } } as RunningDaemon, `Bearer ${token}`, 'host-1')
-  const manifest = join(folder, 'manifest.yaml')
-  await writeFile(manifest, stringify(aManifest()))
-  await must('root', 'manifest', 'apply', manifest, '--yes')
+  await api.boxes.applyManifest({ body: { manifest: aManifest() } })
 
   const chats: Awaited<ReturnType<typeof aChatServer>>[] = []
   const database = openDatabase(postgres.url)
@@ -80,20 +77,8 @@ export async function simulatedTenants({ count = 1, more = {}, release }: Given 
   async function tenant(slug: string, people: Readonly<Record<string, string>>) {
     const chat = await aChatServer({ chatDomain: `${slug}.example` })
     chats.push(chat)
-    const provisioned = must(
-      'root',
-      'boxes',
-      'provision',
-      slug,
-      '--name',
-      `School ${slug}`,
-      '--plan',
-      'light',
-      '--domain',
-      chat.chatDomain,
-      '--host',
-      'host-1',
-    )
+    const about = { slug, name: `School ${slug}`, plan: 'light', chatDomain: chat.chatDomain, host: 'host-1' } as const
+    await api.boxes.provisionBox({ body: about })
     const command = await eventually(
       'the box is ordered',
       async () => (await agent.nextCommand({ body: { holding: [] } })).command ?? undefined,
@@ -101,12 +86,12 @@ export async function simulatedTenants({ count = 1, more = {}, release }: Given 
     const { id, leaseToken } = command
     const result = { report: aReport(slug, { at: new Date().toISOString() }), probe: aProbe() }
     await agent.postResult({ params: { id }, body: { leaseToken, outcome: { ok: true, result } } } as never)
-    await provisioned
     const { db } = database
     const box = await db.selectFrom('boxes').select('id').where('slug', '=', slug).executeTakeFirstOrThrow()
     await db.updateTable('boxes').set({ internal_url: chat.origin }).where('id', '=', box.id).execute()
     await db.transaction().execute((tx) => sealOutputs({ ...sealing, tx }, box.id as never, chat.secrets))
-    for (const [name, role] of Object.entries(people)) await must('root', 'users', 'create', slug, name, '--role', role, ...withPassword)
+    for (const [localpart, role] of Object.entries(people))
+      await api.users.createUser({ params: { slug }, body: { localpart, roles: [role], password } })
     return chat
   }
 
