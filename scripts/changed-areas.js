@@ -48,9 +48,9 @@ const changesSqlOf = (name) =>
 const changesDatabase = changed === undefined || changed.some((file) => isBelow(database)(file) && !isBelow(tables)(file))
 
 const areas = JSON.parse(readFileSync('test/areas.json', 'utf8'))
-/** An area whose own entry changed, such as by a test that it has now. */
 const former = changed?.includes('test/areas.json') ? JSON.parse(contentAt(tested, 'test/areas.json') ?? '{}') : areas
-const isRedefined = (name) => JSON.stringify(areas[name]) !== JSON.stringify(former[name])
+/** An area that has another test or folder than in the tested commit. */
+const isLarger = (name) => ['changes', 'tests'].some((list) => areas[name][list].some((entry) => !former[name]?.[list].includes(entry)))
 const foldersOf = (path) =>
   readdirSync(path, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -59,7 +59,7 @@ const features = [...new Set([...foldersOf('src/daemon'), ...foldersOf('test/dae
 const changedAreas = Object.entries(areas)
   .filter(
     ([name, { rare, uses, changes, tests }]) =>
-      isRedefined(name) || changesAny([...(rare ? [] : libraries), ...(areas[uses]?.changes ?? []), ...changes, ...tests]),
+      isLarger(name) || changesAny([...(rare ? [] : libraries), ...(areas[uses]?.changes ?? []), ...changes, ...tests]),
   )
   .map(([name]) => name)
 const changedFeatures = features.filter((name) => changesDatabase || changesSqlOf(name)).map((name) => `daemon/${name}`)

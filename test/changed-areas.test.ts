@@ -65,7 +65,7 @@ test.each([
   ['config/box-template/compose.yaml', 'updates,adoption,snapshots,containers,edge,chat'],
   ['src/daemon/spaces/chat-rooms.ts', 'automation,chat'],
   ['test/testbed/n8n.sh', 'updates,adoption,snapshots,containers,chat,n8n'],
-  ['bench/run.js', 'benches'],
+  ['bench/run.js', ''],
   ['src/console/pages.ts', 'console'],
   ['package-lock.json', often.replace('school,', 'school,installation,')],
   ['vitest.config.ts', ''],
@@ -83,6 +83,8 @@ test('a test that an area has now is tested, and no other area', async () => {
   const { demo, ...others } = JSON.parse(await readFile(join(folder, 'test/areas.json'), 'utf8'))
   await write('test/areas.json', JSON.stringify({ ...others, demo: { ...demo, tests: [...demo.tests, 'test/e2e/other.e2e.ts'] } }))
   expect(await changed()).toBe('demo')
+  await write('test/areas.json', JSON.stringify({ ...others, demo: { ...demo, tests: [] } }))
+  expect(await changed()).toBe('')
 })
 
 test('changes of tests on servers make no unit test thorough', async () => {
@@ -93,9 +95,9 @@ test('changes of tests on servers make no unit test thorough', async () => {
 
 test('each commit since the tested one counts', async () => {
   await commit('src/console/pages.ts')
-  await commit('bench/run.js')
+  await commit('src/demo/index.ts')
   await commit('README.md')
-  expect(await changed()).toBe('benches,console')
+  expect(await changed()).toBe('console,demo')
 })
 
 test('the tested commit is the one in .ci/tested', async () => {

@@ -50,6 +50,7 @@ test.beforeAll(async ({ browser }) => {
     '/crons/$key': '/crons/tenant-box-drift-detection',
     '/hosts/$name': `/hosts/${host}`,
     '/marketplace/submissions/$id': '/marketplace/submissions/sub_gone',
+    '/marketplace/vendors/$id': '/marketplace/vendors/ven_1',
     '/modules/$id': '/modules/gone',
     '/reviews/$id': '/reviews/sub_1',
     '/rollouts/$id': `/rollouts/${id}`,
@@ -61,6 +62,11 @@ test.beforeAll(async ({ browser }) => {
   await page.route('**/api/admin/v1/tenants/*/users/anna', (route) => route.fulfill({ json: user }))
   await page.route('**/sessions?user=anna*', (route) => route.fulfill({ json: { sessions: [], nextCursor: null } }))
   await page.route('**/admin/reviews/sub_1', (route) => route.fulfill({ json: review }))
+  await page.route('**/api/admin/marketplace/vendors/ven_1', (route) => route.fulfill({ json: vendor }))
+  await page.route('**/api/admin/marketplace/vendors/ven_1/sales', (route) =>
+    route.fulfill({ json: { from: '2026-01', to: '2026-01', sales: [sale] } }),
+  )
+  await page.route('**/api/admin/marketplace/vendors/ven_1/payouts', (route) => route.fulfill({ json: { payouts: [payout] } }))
   await logIn(page, stage, await anAccountOf(stage, 'admin'))
 })
 test.afterAll(async ({ browser }) => {
@@ -73,6 +79,47 @@ const user = {
   ...{ id: 'usr_1', tenant: 'school', localpart: 'anna', matrixUserId: '@anna:school.example', displayName: 'Anna', locale: null },
   ...{ avatarUrl: null, roles: ['teacher'], status: 'active', createdAt: at, updatedAt: at, passwordUnknownSince: at },
 }
+const submission = {
+  ...{ id: 'sub_2', itemType: 'app', name: 'Attendance', version: '1.0.0', status: 'pending', confirmed: true, itemId: 'itm_1' },
+  ...{ reviewNotes: null, reviewedAt: null, createdAt: at, updatedAt: at },
+}
+const item = {
+  ...{
+    id: 'itm_1',
+    itemType: 'app',
+    slug: 'attendance',
+    name: 'Attendance',
+    description: 'Counts',
+    iconEmoji: '📋',
+    category: 'education',
+  },
+  ...{ vendorId: 'ven_1', version: '1.0.0', status: 'published', priceModel: 'flat-monthly', priceCents: 900, currency: 'eur' },
+  ...{ screenshots: [], withdrawnAt: null, publishedAt: at, updatedAt: at, installations: 3 },
+}
+const vendor = {
+  ...{ id: 'ven_1', name: 'Modules Ltd', contactEmail: 'dora@modules.example', country: 'DE', applicationFeePercent: 15 },
+  ...{
+    paymentAccountId: null,
+    paymentAccountStatus: 'active',
+    chargesEnabled: true,
+    payoutsEnabled: true,
+    createdAt: at,
+    updatedAt: at,
+    items: [item],
+    submissions: [submission],
+  },
+}
+const sale = {
+  month: '2026-01',
+  itemId: 'itm_1',
+  name: 'Attendance',
+  priceModel: 'flat-monthly',
+  quantity: 3,
+  cents: 2700,
+  currency: 'eur',
+}
+const amounts = { grossCents: 2700, feeCents: 405, netCents: 2295, heldCents: 0, deductedCents: 0 }
+const payout = { id: 'pay_1', month: '2026-01', ...amounts, currency: 'eur', state: 'listed', createdAt: at }
 const finding = { rule: 'no-eval', message: 'eval is forbidden', line: 1, column: 1 }
 const none = { added: [], removed: [] }
 const review = {

@@ -76,7 +76,7 @@ function render(run: UpdateRun, { containers, database }: Before, whole: Readonl
 }
 
 /** The prefix of the names of all dump servers of one agent. */
-export const dumpProjects = (workFolder: string): string => `dump-${sha256Hex(workFolder).slice(0, 8)}-`
+const dumpProjects = (workFolder: string): string => `dump-${sha256Hex(workFolder).slice(0, 8)}-`
 const nameOf = (workFolder: string, commandId: string): string => `${dumpProjects(workFolder)}${sha256Hex(commandId).slice(0, 12)}`
 const projectOf = ({ deps, context }: UpdateRun): string => nameOf(deps.workFolder, context.commandId)
 
