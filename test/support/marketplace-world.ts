@@ -13,12 +13,14 @@ import {
 import { RoleBook } from '../../src/core/users/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { flowsFeature } from '../../src/daemon/flows/index.ts'
+import { pageToken } from '../../src/daemon/http/index.ts'
 import type { Mail } from '../../src/daemon/mail/mail.ts'
 import {
   authenticateVendor,
   type MarketplaceDeps,
   marketplaceFeature,
   publishSeeds,
+  vendorAccess,
   withoutPayments,
 } from '../../src/daemon/marketplace/index.ts'
 import { packageRoot } from '../../src/node/index.ts'
@@ -97,6 +99,7 @@ export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options
     },
     admin: async () => anOperator,
     vendor: authenticateVendor({ db, clock: modules.clock }),
+    vendorPage: pageToken(vendorAccess(deps.baseUrl)),
   }
   const routes = [...(marketplaceFeature.routes?.(deps) ?? []), ...(flowsFeature.routes?.({ ...tasks, ...deps } as never) ?? [])]
   const { url } = await servedApp(routes, { authenticate, clock: modules.clock })

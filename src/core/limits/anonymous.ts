@@ -8,7 +8,7 @@ import type { Bound } from '../contract/index.ts'
 export const anonymousBounds = {
   page: { work: 'needs no login', perCaller: 64, parallel: 2, waiting: 500, maxWaitSeconds: 10, restMs: 40 },
   console: {
-    work: 'loads a file of the console or of the page of schools',
+    work: 'loads a file of the console or of the pages of schools and vendors',
     perCaller: 300,
     parallel: 40,
     waiting: 500,
@@ -33,7 +33,7 @@ const logins = [
   '/api/admin/v1/console/',
 ]
 /** Served with their files by the daemon. */
-const pages = ['/console', '/school']
+const pages = ['/console', '/school', '/vendor']
 const healthPaths = ['/healthz', '/readyz', '/metrics']
 
 /** The class of a call to the route of an endpoint that needs no login. */

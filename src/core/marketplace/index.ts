@@ -40,3 +40,4 @@ export {
   vendorSessionMs,
 } from './vendor-account.ts'
 export { vendorContract } from './vendor-contract.ts'
+export { vendorHeader } from './vendor-page.ts'

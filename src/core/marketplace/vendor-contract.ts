@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Contract, Email, empty, endpoint, file, open, Paging, Timestamp, text, vendor } from '../contract/index.ts'
+import { type Contract, Email, empty, endpoint, file, open, Paging, Timestamp, vendor } from '../contract/index.ts'
 import { one } from './contract.ts'
 import { maxScreenshotBytes, Screenshot } from './screenshot.ts'
 import { maxSubmissionBytes, SubmissionContent } from './submission.ts'
@@ -11,15 +11,16 @@ const own = { auth: vendor, perAddress } as const
 
 const Token = z.string().min(1).max(200)
 
-/** The page behind the link of a mail, and its button. */
+/** Spends the link of a mail. */
 const opened = {
-  path: `${base}/open`,
+  method: 'POST',
+  audit: 'marketplace.vendor-session-opened',
   auth: open,
   perAddress: 2,
-  query: z.strictObject({ token: Token }),
-  returns: text('text/html; charset=utf-8'),
-  problems: ['LINK_INVALID'],
+  body: z.strictObject({ token: Token.meta({ description: 'Of the link of the mail; valid once, for 30 minutes' }) }),
 } as const
+
+const Opened = z.object({ email: z.string(), expiresAt: Timestamp })
 
 /** The account of a vendor: what belongs to the mail address that its session proved. */
 export const vendorContract = {
@@ -33,27 +34,19 @@ export const vendorContract = {
     returns: empty,
     summary: 'Mail a link that opens the account of this address, if there is one; the answer is always the same',
   }),
-  showVendorLink: endpoint({
-    method: 'GET',
-    ...opened,
-    summary: 'The page behind the link of a mail, with the button that opens a session; changes nothing',
-  }),
-  openVendorLink: endpoint({
-    method: 'POST',
-    audit: 'marketplace.vendor-session-opened',
-    ...opened,
-    summary: 'Open a session by the button on that page, which shows its token',
-  }),
   openVendorSession: endpoint({
-    method: 'POST',
-    audit: 'marketplace.vendor-session-opened',
+    ...opened,
     path: `${base}/sessions`,
-    auth: open,
-    perAddress: 2,
-    body: z.strictObject({ token: Token.meta({ description: 'Of the link of the mail; valid once, for 30 minutes' }) }),
-    returns: z.object({ token: z.string(), email: z.string(), expiresAt: Timestamp }),
+    returns: Opened.extend({ token: z.string() }),
     problems: ['LINK_INVALID'],
     summary: 'Open a session of 8 hours with the token of a link; send its own token as Authorization: Bearer',
+  }),
+  openVendorPage: endpoint({
+    ...opened,
+    path: `${base}/page-sessions`,
+    returns: Opened,
+    problems: ['LINK_INVALID', 'FORBIDDEN', 'CONFIG'],
+    summary: 'Open a session of 8 hours for the page at /vendor with the token of a link; sets a cookie',
   }),
   closeVendorSession: endpoint({
     method: 'DELETE',
@@ -61,7 +54,7 @@ export const vendorContract = {
     path: `${base}/session`,
     ...own,
     returns: empty,
-    summary: 'End the session',
+    summary: 'End the session; deletes the cookie of the page',
   }),
   showVendorAccount: endpoint({
     method: 'GET',

@@ -4,11 +4,10 @@ import type { JobHandler } from '../db/index.ts'
 import type { EdgeSide } from '../edge/index.ts'
 import type { Cron, Loop } from '../feature/index.ts'
 import { authenticateAgent } from '../hosts/index.ts'
-import type { Authenticators, HttpMetrics, Served } from '../http/index.ts'
+import { type Authenticators, type HttpMetrics, pageToken, type Served } from '../http/index.ts'
 import type { Limits } from '../limits/index.ts'
-import { authenticateVendor } from '../marketplace/index.ts'
+import { authenticateVendor, vendorAccess } from '../marketplace/index.ts'
 import { authenticateDeveloper } from '../modules/index.ts'
-import { schoolToken } from '../school/index.ts'
 import { runLoops } from '../work/index.ts'
 import type { BaseDeps } from './base-deps.ts'
 import { type Declared, type Deps, openDeps } from './deps.ts'
@@ -43,8 +42,9 @@ export async function compose(base: BaseDeps): Promise<Composed> {
       automation: authenticateAutomation({ ...base, automation: base.config.automation }),
       developer: authenticateDeveloper(base),
       platform: deps.platform,
-      school: schoolToken(deps.school),
+      school: pageToken(deps.school),
       vendor: authenticateVendor(deps),
+      vendorPage: pageToken(vendorAccess(base.config.baseUrl)),
     },
     metrics: deps.metrics,
     limits: deps.limits,

@@ -4,6 +4,7 @@ import { problem } from '../../core/kit/index.ts'
 import { packageRoot } from '../../node/index.ts'
 import { consoleAccess } from '../admin/index.ts'
 import type { PageAccess } from '../http/index.ts'
+import { vendorAccess } from '../marketplace/index.ts'
 import { schoolAccess } from '../school/index.ts'
 
 /** Nothing from elsewhere, no inline script or style, in no frame. */
@@ -26,12 +27,13 @@ const headers = {
   'permissions-policy': 'camera=(), geolocation=(), microphone=()',
 }
 
-/** Both pages. */
+/** All pages. */
 export const webPages =
   (baseUrl: string) =>
   (app: Express): void => {
     consolePages(baseUrl)(app)
     schoolPages(baseUrl)(app)
+    vendorPages(baseUrl)(app)
   }
 
 /** Serves `/console`, for operators. */
@@ -41,6 +43,10 @@ export const consolePages = (baseUrl: string, folder = packageRoot('dist/console
 /** Serves `/school`, for the administration of a tenant. */
 export const schoolPages = (baseUrl: string, folder = packageRoot('dist/school')): ((app: Express) => void) =>
   builtPages({ path: '/school', name: 'school page', folder, access: schoolAccess(baseUrl) })
+
+/** Serves `/vendor`, for vendors of the marketplace. */
+export const vendorPages = (baseUrl: string, folder = packageRoot('dist/vendor')): ((app: Express) => void) =>
+  builtPages({ path: '/vendor', name: 'page of vendors', folder, access: vendorAccess(baseUrl) })
 
 type Built = Readonly<{ path: `/${string}`; name: string; folder: string; access: PageAccess }>
 

@@ -27,6 +27,8 @@ export type Authenticators = Readonly<{
   automation?(key: string | undefined, address: string | undefined): Promise<TenantOfCall>
   /** A vendor of the marketplace by the token of its session. */
   vendor?(authorization: string | undefined): Promise<VendorActor>
+  /** The token of a vendor's session in the cookie of its page; undefined for a call without one. */
+  vendorPage?(headers: IncomingHttpHeaders): string | undefined
   /** The developer account of a user, by the header `X-Developer-Id`. Throws FORBIDDEN. */
   developer?(user: PlatformPrincipal, developerId: string | undefined): Promise<DeveloperActor>
   /** The platform token of a user in the cookie of the page of a school; undefined for a call without one. */
@@ -104,9 +106,10 @@ async function userOrAdmin({ orAdmin, setup }: Extract<Auth, { kind: 'platform' 
   }
 }
 
-async function vendorOf(request: Request, { vendor }: Authenticators): Promise<VendorActor> {
+async function vendorOf(request: Request, { vendor, vendorPage }: Authenticators): Promise<VendorActor> {
   if (!vendor) throw problem('UNAUTHENTICATED', 'This daemon has no accounts of vendors.')
-  return vendor(request.get('authorization'))
+  const token = vendorPage?.(request.headers)
+  return vendor(token === undefined ? request.get('authorization') : `Bearer ${token}`)
 }
 
 async function adminOf(auth: Extract<Auth, { kind: 'admin' }>, request: Request, authenticate: Authenticators) {

@@ -55,6 +55,24 @@ export function pageAccess(baseUrl: string, { name, path, header, cookie: names 
   }
 }
 
+/** The token in the cookie of a call by the page. Throws VALIDATION beside another credential, FORBIDDEN, CONFIG. */
+export const pageToken =
+  (access: PageAccess) =>
+  (headers: Headers): string | undefined => {
+    const token = access.cookieOf(headers)
+    if (token === undefined) return undefined
+    access.assertServed()
+    access.assertHost(headers)
+    return token
+  }
+
+/** A call that sets or deletes the cookie. Throws FORBIDDEN, CONFIG. */
+export function assertPageCall(access: PageAccess, headers: Headers): void {
+  access.assertServed()
+  access.assertHost(headers)
+  access.assertOwnPage(headers)
+}
+
 /** A cookie that no script reads and no other site sends. */
 export function pageCookie(baseUrl: string, names: CookieNames) {
   const secure = new URL(baseUrl).protocol === 'https:'

@@ -51,7 +51,7 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
     atOnce: limits.loginsPerAddress,
     buffered: limits.loginBuffer,
   })
-  // The files of the web console and of the page of schools: one page loads dozens.
+  // The files of the web console and of the pages of schools and vendors: one page loads dozens.
   const assets = addressGate(gates, { ...perAddress, atOnce: 10 * limits.perAddress })
   return {
     ...budgetGate({ store, budgetOf: tenantBudgets({ db, clock, budgets: limits }), delays, shares: userShares(clock), metrics }),
@@ -59,7 +59,7 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
     addresses: (app) => {
       // Paths of operators and agents have no address limit.
       app.use([...clientPaths], all)
-      app.use(['/console', '/school'], assets, share.handle)
+      app.use(['/console', '/school', '/vendor'], assets, share.handle)
       app.post(logins, loginGate)
     },
     anonymous: addressGate(gates, perAddress),

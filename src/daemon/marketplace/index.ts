@@ -2,9 +2,16 @@
 // Decides by the rules of core/marketplace. A change, its event and its audit entry commit in one transaction.
 // It calls no payment provider: what costs money goes through `MarketplacePayments`.
 import './marketplace.tables.ts'
-import { marketplaceAdminContract, marketplaceContract, marketplacePublicContract, vendorContract } from '../../core/marketplace/index.ts'
+import {
+  marketplaceAdminContract,
+  marketplaceContract,
+  marketplacePublicContract,
+  vendorContract,
+  vendorHeader,
+  vendorSessionMs,
+} from '../../core/marketplace/index.ts'
 import { feature } from '../feature/index.ts'
-import { serveContract } from '../http/index.ts'
+import { assertPageCall, pageHeaders, serveContract } from '../http/index.ts'
 import { announce, announceTopic } from './announce-item.ts'
 import { changeItem, changeVendor, createVendor } from './change-item.ts'
 import { confirmAddress, confirmSubmission, showConfirmation, showSubmissionPage } from './confirm-address.ts'
@@ -29,6 +36,7 @@ import {
 import { listTenantItems, listTenantSubscriptions, showTenantItem } from './show-marketplace.ts'
 import { repeatSubmission, showSubmissionState, submitItem } from './submit-item.ts'
 import { reviseSubmission, submitVersion } from './submit-version.ts'
+import { vendorAccess } from './vendor-access.ts'
 import {
   listVendorItems,
   listVendorSubmissions,
@@ -38,7 +46,7 @@ import {
   showVendorSubmission,
 } from './vendor-account.ts'
 import { deleteEndedSessions, mailVendorLink, sendVendorLink, vendorLinkTopic } from './vendor-links.ts'
-import { closeVendorSession, openVendorLink, openVendorSession, showVendorLink } from './vendor-sessions.ts'
+import { closeVendorSession, openVendorSession } from './vendor-sessions.ts'
 import { withdrawItem } from './withdraw-item.ts'
 
 export { type BundlePlan, planBundle } from './bundle.ts'
@@ -51,17 +59,27 @@ export { isSamePrice, type Price, priceFor } from './own-price.ts'
 export { publishSeeds } from './publish-seeds.ts'
 export { screenshotsStored, someScreenshotKeys } from './screenshots.repo.ts'
 export { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription, subscriptionsOf } from './subscriptions.repo.ts'
+export { vendorAccess } from './vendor-access.ts'
 export { authenticateVendor } from './vendor-sessions.ts'
 export { findVendor, isAccountGone, lockVendor, replaceVendor, storeAccountGone, vendorIdsOf } from './vendors.repo.ts'
 export { withoutPayments } from './without-payments.ts'
 
-const vendorRoutes = (deps: MarketplaceDeps) =>
-  serveContract(vendorContract, {
+function vendorRoutes(deps: MarketplaceDeps) {
+  const page = vendorAccess(deps.baseUrl)
+  return serveContract(vendorContract, {
     sendVendorLink: ({ body, address }) => sendVendorLink(deps, { ...body, address }),
-    showVendorLink: ({ query }) => showVendorLink(deps, query),
-    openVendorLink: ({ query }) => openVendorLink(deps, query),
     openVendorSession: ({ body }) => openVendorSession(deps, body),
-    closeVendorSession: ({ actor }) => closeVendorSession(deps, actor),
+    openVendorPage: async ({ body, header, setCookie }) => {
+      assertPageCall(page, pageHeaders(header, vendorHeader))
+      const { token, ...opened } = await openVendorSession(deps, body)
+      setCookie(page.cookie(token, vendorSessionMs))
+      return opened
+    },
+    closeVendorSession: async ({ actor, header, setCookie }) => {
+      await closeVendorSession(deps, actor)
+      if (page.cookieOf(pageHeaders(header, vendorHeader)) !== undefined) setCookie(page.deletedCookie)
+      return undefined
+    },
     showVendorAccount: ({ actor }) => showVendorAccount(deps, actor),
     listVendorItems: ({ actor, query }) => listVendorItems(deps, actor, query),
     showVendorItem: ({ actor, params }) => showVendorItem(deps, actor, params),
@@ -75,6 +93,7 @@ const vendorRoutes = (deps: MarketplaceDeps) =>
     deleteScreenshot: ({ actor, params }) => deleteScreenshot(deps, actor, params),
     readOwnScreenshot: ({ actor, params }) => readOwnScreenshot(deps, actor, params),
   })
+}
 
 export const marketplaceFeature = feature<MarketplaceDeps>({
   name: 'marketplace',

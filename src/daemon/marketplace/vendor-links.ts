@@ -49,7 +49,7 @@ export const mailVendorLink =
       await db.deleteFrom('vendor_links').where('id', '=', id).execute()
       return
     }
-    const url = `${baseUrl}/api/vendor/v1/open?token=${tokenOf(keyring, id)}`
+    const url = `${baseUrl}/vendor/open?token=${tokenOf(keyring, id)}`
     await mailer.send({ id, to: link.email, ...vendorLinkMail({ url, minutes: vendorLinkMs / 60_000 }) }, signal)
   }
 

@@ -1,8 +1,7 @@
-import { bearerToken, type Clock, escapeHtml, isoIn, isoNow, newId, problem, sha256Hex, type VendorActor } from '../../core/kit/index.ts'
+import { bearerToken, type Clock, isoIn, isoNow, newId, problem, sha256Hex, type VendorActor } from '../../core/kit/index.ts'
 import { vendorSessionMs } from '../../core/marketplace/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { htmlPage } from '../http/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { linkOfToken, useVendorLink } from './vendor-links.ts'
 import { vendorIdsOf } from './vendors.repo.ts'
@@ -33,28 +32,6 @@ export async function openVendorSession(deps: Deps, { token: given }: Link): Pro
   })
   return { token, email, expiresAt }
 }
-
-/** The page behind a link. It changes nothing: mail scanners open links, and only the button opens a session. Throws LINK_INVALID. */
-export async function showVendorLink(deps: Pick<Deps, 'db' | 'clock' | 'keyring'>, { token }: Link): Promise<string> {
-  const { email } = await linkOfToken(deps, token)
-  return pageOf(`<h1>Open your account</h1>
-<p>This opens the account of ${escapeHtml(email)} for ${vendorSessionMs / 3_600_000} hours.</p>
-<form method="post"><button>Open account</button></form>
-<p>If you did not ask for it, close this page.</p>`)
-}
-
-/** Opens a session by the button of that page, and shows its token once. Throws LINK_INVALID. */
-export async function openVendorLink(deps: Deps & Pick<MarketplaceDeps, 'baseUrl'>, link: Link): Promise<string> {
-  const { token, email, expiresAt } = await openVendorSession(deps, link)
-  const command = `curl -H 'authorization: Bearer ${token}' ${deps.baseUrl}/api/vendor/v1/account`
-  return pageOf(`<h1>Your account is open</h1>
-<p>The account of ${escapeHtml(email)} is open until ${expiresAt.slice(0, 16).replace('T', ' ')} UTC. This token opens it; it is not shown again:</p>
-<pre>${escapeHtml(command)}</pre>
-<p><a href="/docs#tag/vendor">All calls of the account</a></p>`)
-}
-
-/** The form has no address of its own: it posts to the link, also behind a proxy with a path. */
-const pageOf = (body: string): string => htmlPage(body, { title: 'Tenantry marketplace' })
 
 /** Authenticates `Bearer vst_…` by the database: a session that ended is refused at once. Throws UNAUTHENTICATED. */
 export const authenticateVendor =

@@ -6,6 +6,6 @@ import { schoolRoutes } from './school.routes.ts'
 
 export type { SchoolDeps } from './deps.ts'
 export { schoolRoutes } from './school.routes.ts'
-export { schoolAccess, schoolToken } from './school-access.ts'
+export { schoolAccess } from './school-access.ts'
 
 export const schoolFeature = feature<SchoolDeps>({ name: 'school', routes: schoolRoutes })

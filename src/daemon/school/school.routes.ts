@@ -3,20 +3,11 @@ import { brandingOf } from '../../core/branding/index.ts'
 import type { PlatformPrincipal } from '../../core/kit/index.ts'
 import { type SchoolSession, schoolContract, schoolHeader, schoolIdleMs } from '../../core/school/index.ts'
 import { rolesBeyond } from '../../core/users/index.ts'
-import { pageHeaders, serveContract } from '../http/index.ts'
+import { assertPageCall, pageHeaders, serveContract } from '../http/index.ts'
 import { login, revokeOwnSession } from '../sessions/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import { findUserById } from '../users/index.ts'
 import type { SchoolDeps } from './deps.ts'
-
-type Header = (name: string) => string | undefined
-
-function assertSchoolPage({ school }: SchoolDeps, header: Header): void {
-  const headers = pageHeaders(header, schoolHeader)
-  school.assertServed()
-  school.assertHost(headers)
-  school.assertOwnPage(headers)
-}
 
 /** As it is listed among the sessions of the user. */
 const deviceName = 'School page'
@@ -24,7 +15,7 @@ const deviceName = 'School page'
 export const schoolRoutes = (deps: SchoolDeps) =>
   serveContract(schoolContract, {
     openSchool: async ({ body, address, signal, header, setCookie, setTenant, setCaller }) => {
-      assertSchoolPage(deps, header)
+      assertPageCall(deps.school, pageHeaders(header, schoolHeader))
       const input = { ...body, deviceName, issueRefreshToken: false, chat: false, address, signal, setTenant, setCaller }
       const { token, passwordChangeRequired = false } = await login(deps, input)
       setCookie(deps.school.cookie(token, schoolIdleMs))
@@ -37,7 +28,7 @@ export const schoolRoutes = (deps: SchoolDeps) =>
       return shown
     },
     closeSchool: async ({ actor, header, setCookie }) => {
-      assertSchoolPage(deps, header)
+      assertPageCall(deps.school, pageHeaders(header, schoolHeader))
       await revokeOwnSession(deps, actor, { id: actor.sessionId })
       setCookie(deps.school.deletedCookie)
       return undefined

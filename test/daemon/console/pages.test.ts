@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { consolePages, schoolPages } from '../../../src/daemon/console/index.ts'
+import { consolePages, schoolPages, vendorPages } from '../../../src/daemon/console/index.ts'
 import { servedApp } from '../../support/served-app.ts'
 
 async function built() {
@@ -30,6 +30,7 @@ async function aConsole(folder: string, baseUrl = 'http://127.0.0.1:8440', pages
 test.each([
   ['/console', consolePages],
   ['/school', schoolPages],
+  ['/vendor', vendorPages],
 ] as const)('every address below %s answers its page, in no frame and with nothing from elsewhere', async (base, pages) => {
   const get = await aConsole(await built(), undefined, pages)
   for (const path of [base, `${base}/`, `${base}/boxes/linden?q=x`]) {

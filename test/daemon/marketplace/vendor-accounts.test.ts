@@ -5,12 +5,14 @@ import { deleteOldSubmissions } from '../../../src/daemon/marketplace/delete-old
 import { mayMailLink } from '../../../src/daemon/marketplace/intake.ts'
 import { deleteOldScreenshots } from '../../../src/daemon/marketplace/screenshots.ts'
 import { deleteEndedSessions } from '../../../src/daemon/marketplace/vendor-links.ts'
+import { type Asked, ask, type Headers } from '../../support/ask.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aPng } from '../../support/images.ts'
 import { aMarketplaceWorld, anApp, aSubmission, type MarketplaceWorld, objectsInMemory } from '../../support/marketplace-world.ts'
 import { codeOf } from '../../support/tasks-world.ts'
 
 const ann = 'ann@vendor.example'
+const ownPage = { 'x-tenantry-vendor': '1', 'sec-fetch-site': 'same-origin' }
 const hourMs = 3_600_000
 const signal = new AbortController().signal
 
@@ -87,21 +89,79 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect((await asked(account.authorization)).status).toBe(401)
   })
 
-  test('the page behind a link opens the session by its button alone', async () => {
+  /** The page of vendors after the button of a link. */
+  async function aPage() {
     const room = await aMarketplaceWorld(await fresh())
     await room.published()
     await room.stranger.sendVendorLink({ body: { email: ann } })
     await room.runJobs()
-    const token = /open\?token=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
-    expect(await codeOf(room.stranger.showVendorLink({ query: { token: 'x' } }))).toBe('LINK_INVALID')
-    for (const _ of [1, 2]) expect(await room.stranger.showVendorLink({ query: { token } })).toContain('<form method="post">')
+    const token = /\/vendor\/open\?token=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
+    const call = (path: string, asked: Asked = {}) => ask(`${room.url}/api/vendor/v1${path}`, { headers: ownPage, ...asked })
+    const open = async (headers: Headers = ownPage) => {
+      await room.clock.advance(1000)
+      return call('/page-sessions', { method: 'POST', headers, body: { token } })
+    }
+    return { room, call, open }
+  }
+
+  test('the button of a link gives the page a cookie that no script reads, for eight hours', async () => {
+    const { room, call, open } = await aPage()
+    const { status, cookie, body } = await open()
+    expect([status, Object.keys(body).toSorted(), body.email]).toEqual([200, ['email', 'expiresAt'], ann])
+    expect(cookie).toMatch(/^__Host-tenantry-vendor=vst_[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure; Max-Age=28800$/)
+    expect(await open()).toMatchObject({ code: 'LINK_INVALID', cookie: undefined })
+    const headers = { ...ownPage, cookie: cookie?.split(';')[0] ?? '' }
+    expect((await call('/account', { headers })).body).toMatchObject({ email: ann })
+    const ended = await call('/session', { method: 'DELETE', headers })
+    expect([ended.status, ended.cookie]).toEqual([204, expect.stringMatching(/^__Host-tenantry-vendor=; Max-Age=0/)])
+    expect((await call('/account', { headers })).status).toBe(401)
     expect(await room.db.selectFrom('vendor_sessions').selectAll().execute()).toEqual([])
+  })
+
+  test('a session of the page ends after eight hours, also in use', async () => {
+    const { room, call, open } = await aPage()
+    const headers = { ...ownPage, cookie: (await open()).cookie?.split(';')[0] ?? '' }
+    await room.clock.advance(8 * hourMs - 1000)
+    expect((await call('/account', { headers })).status).toBe(200)
     await room.clock.advance(1000)
-    const page = await room.stranger.openVendorLink({ query: { token } })
-    const authorization = `Bearer ${/vst_[\w-]{43}/.exec(page)?.[0]}`
-    expect((await fetch(`${room.url}/api/vendor/v1/account`, { headers: { authorization } })).status).toBe(200)
-    expect(await codeOf(room.stranger.openVendorLink({ query: { token } }))).toBe('LINK_INVALID')
-    expect(await codeOf(room.stranger.showVendorLink({ query: { token } }))).toBe('LINK_INVALID')
+    expect((await call('/account', { headers })).status).toBe(401)
+  })
+
+  test('another site opens no session and spends no link', async () => {
+    const { room, open } = await aPage()
+    const refused: Headers[] = [
+      {},
+      { 'sec-fetch-site': 'same-origin' },
+      { ...ownPage, 'sec-fetch-site': 'cross-site' },
+      { 'x-tenantry-vendor': '1', origin: 'https://evil.example' },
+      { ...ownPage, host: 'rebound.example' },
+    ]
+    for (const headers of refused) expect(await open(headers)).toMatchObject({ status: 403, code: 'FORBIDDEN', cookie: undefined })
+    expect(await room.db.selectFrom('vendor_sessions').selectAll().execute()).toEqual([])
+    expect((await open()).status).toBe(200)
+  })
+
+  test('the cookie counts for calls of the page alone, and opens nothing of users', async () => {
+    const { room, call, open } = await aPage()
+    const cookie = (await open()).cookie?.split(';')[0] ?? ''
+    const headers = { ...ownPage, cookie }
+    const refused: Headers[] = [
+      { cookie },
+      { ...headers, 'sec-fetch-site': 'same-site' },
+      { 'x-tenantry-school': '1', 'sec-fetch-site': 'same-origin', cookie },
+      { 'x-tenantry-vendor': '1', origin: 'https://evil.example', cookie },
+    ]
+    for (const one of refused) expect(await call('/account', { headers: one })).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' })
+    expect(await call('/account', { headers: { ...headers, authorization: 'Bearer vst_x' } })).toMatchObject({
+      status: 400,
+      code: 'VALIDATION',
+    })
+    expect(await call('/account', { headers: { ...headers, host: 'rebound.example' } })).toMatchObject({ status: 403, code: 'FORBIDDEN' })
+    expect((await ask(`${room.url}/api/platform/v1/marketplace/items`, { headers })).status).toBe(401)
+    await room.clock.advance(1000)
+    // A program opens its account by its token, beside the page.
+    const { authorization } = await room.vendor(ann)
+    expect((await call('/account', { headers: { authorization } })).status).toBe(200)
   })
 
   test('links are limited by where they are asked from, and mails by the address, without a word of it', async () => {

@@ -1,38 +1,14 @@
-import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
 import { expect, test } from 'vitest'
 import { admin, endpoint, text } from '../../../src/core/contract/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
-import { serve } from '../../../src/daemon/http/index.ts'
+import { pageToken, serve } from '../../../src/daemon/http/index.ts'
 import { peopleRoutes } from '../../../src/daemon/people/index.ts'
-import { schoolAccess, schoolRoutes, schoolToken } from '../../../src/daemon/school/index.ts'
+import { schoolAccess, schoolRoutes } from '../../../src/daemon/school/index.ts'
 import { authenticateUser, sessionsRoutes } from '../../../src/daemon/sessions/index.ts'
+import { type Asked, ask, type Headers } from '../../support/ask.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aPeopleWorld } from '../../support/people-world.ts'
 import { servedApp } from '../../support/served-app.ts'
-
-type Headers = Record<string, string>
-type Asked = Readonly<{ method?: string; headers?: Headers; body?: unknown }>
-
-/** A call with exactly these headers, as no browser and no `fetch` would send it. */
-async function ask(url: string, { method = 'GET', headers = {}, body }: Asked) {
-  const sent = body === undefined ? undefined : JSON.stringify(body)
-  const call = request(url, {
-    method,
-    headers: { connection: 'close', ...(sent ? { 'content-type': 'application/json' } : {}), ...headers },
-  })
-  call.end(sent)
-  const [response] = (await once(call, 'response')) as [IncomingMessage]
-  let answer = ''
-  for await (const chunk of response.setEncoding('utf8')) answer += chunk
-  const parsed = answer === '' ? {} : JSON.parse(answer)
-  return {
-    status: response.statusCode ?? 0,
-    code: parsed.code as string | undefined,
-    cookie: response.headers['set-cookie']?.[0],
-    body: parsed,
-  }
-}
 
 const ownPage = { 'x-tenantry-school': '1', 'sec-fetch-site': 'same-origin' }
 const loginPath = '/api/auth/v1/school/login'
@@ -50,7 +26,7 @@ onBothDialects('the session of the page of a school', (fresh) => {
     const school = schoolAccess(baseUrl)
     const authenticate = {
       platform: authenticateUser(world),
-      school: schoolToken(school),
+      school: pageToken(school),
       admin: async () => {
         throw problem('UNAUTHENTICATED', 'no operator')
       },
