@@ -14,7 +14,7 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const npm = (cwd, ...args) => execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
 
 await init
-if (!existsSync(join(root, 'dist/school/index.html'))) throw new Error('the programs are not built. fix: npm run build')
+if (!existsSync(join(root, 'dist/vendor/index.html'))) throw new Error('the programs are not built. fix: npm run build')
 rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
 pack({ name: 'tenantry', files: filesOfPackage(), bin: manifest.bin, dependencies: manifest.dependencies })

@@ -25,4 +25,4 @@ const allowed = []
 for (const name of Object.keys(allowScripts).filter((one) => allowScripts[one] && isPresent(`node_modules/${one}`)))
   if (!(await isReady[name]())) allowed.push(name)
 if (allowed.length > 0) run(`npm rebuild --ignore-scripts=false ${allowed.join(' ')}`)
-if (!isPresent('dist/school/index.html') || process.argv.includes('--build')) run('npm run build')
+if (!isPresent('dist/vendor/index.html') || process.argv.includes('--build')) run('npm run build')

@@ -14,7 +14,7 @@ type Shape = Readonly<{
 const root = import.meta.dirname
 const name = 'virtual:endpoints'
 
-/** A page that is built: the console for operators, or with `--mode school` the page of schools. Neither has an endpoint of the other. */
+/** A page that is built: the console for operators, with `--mode school` the page of schools, or with `--mode vendor` that of vendors. None has an endpoint of another. */
 type Page = Readonly<{
   root: string
   base: string
@@ -103,8 +103,16 @@ const school: Page = {
     path === '/api/auth/v1/password/forgot',
 }
 
+const vendor: Page = {
+  ...{ root: resolve(root, 'vendor'), base: '/vendor/', outDir: '../../dist/vendor', locales: ['en-US'] },
+  features: ['vendor'],
+  has: ({ auth, path }) => auth.kind === 'vendor' || path === '/api/vendor/v1/links' || path === '/api/vendor/v1/page-sessions',
+}
+
+const pages: Readonly<Record<string, Page>> = { school, vendor }
+
 export default defineConfig(({ mode }) => {
-  const page = mode === 'school' ? school : operators
+  const page = pages[mode] ?? operators
   return {
     root: page.root,
     base: page.base,

@@ -19,6 +19,6 @@ function compile(): string {
   for (const name of ['config', 'node_modules', 'package.json', 'types']) symlinkSync(resolve(name), join(root, name))
   const flags = ['-p', 'tsconfig.build.json', '--noCheck', '--sourceMap', 'false', '--declaration', 'false', '--outDir', join(root, 'dist')]
   execFileSync('node_modules/.bin/tsc', flags)
-  for (const page of ['dist/console', 'dist/school']) symlinkSync(resolve(page), join(root, page))
+  for (const page of ['dist/console', 'dist/school', 'dist/vendor']) symlinkSync(resolve(page), join(root, page))
   return join(root, 'dist')
 }

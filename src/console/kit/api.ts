@@ -3,6 +3,7 @@ import { backgroundHeader, consoleHeader } from '../../core/admin/index.ts'
 import type { api as contracts } from '../../core/api.ts'
 import { type AdminRole, type Client, type EndpointShape, makeClient, roleAtLeast } from '../../core/contract/index.ts'
 import { isProblem, type Problem } from '../../core/kit/index.ts'
+import { vendorHeader } from '../../core/marketplace/index.ts'
 import { schoolHeader } from '../../core/school/index.ts'
 import { callKeys } from './call-keys.ts'
 import { learnServerTime } from './clock.ts'
@@ -45,8 +46,8 @@ const isAttended = () => performance.now() - lastActiveMs < attendedMs
 
 const withKey = callKeys({ newKey: () => crypto.randomUUID(), nowMs: () => performance.now() })
 
-/** The kit is built into two pages, each with a cookie of its own. */
-const pageHeader = import.meta.env.BASE_URL === '/school/' ? schoolHeader : consoleHeader
+/** The kit is built into three pages, each with a cookie of its own. */
+const pageHeader = { '/school/': schoolHeader, '/vendor/': vendorHeader }[import.meta.env.BASE_URL] ?? consoleHeader
 
 type Invoked = (call?: unknown, options?: Options) => Promise<unknown>
 

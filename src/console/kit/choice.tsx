@@ -27,6 +27,15 @@ export const Check = ({ isSelected, onChange, children }: CheckProps) => (
   </Checkbox>
 )
 
+type FileFieldProps = Readonly<{ label: string; accept: string; onChange(file: File | undefined): void }>
+
+export const FileField = ({ label, accept, onChange }: FileFieldProps) => (
+  <label className="field file">
+    <span>{label}</span>
+    <input type="file" accept={accept} onChange={({ target }) => onChange(target.files?.[0])} />
+  </label>
+)
+
 type FieldProps = Omit<TextFieldProps, 'className' | 'children'> &
   Readonly<{ label: string; hint?: string | undefined; error?: string | undefined; placeholder?: string }>
 

@@ -6,18 +6,21 @@ import { byDaemonClock } from './clock.ts'
 /** Queries on screen are refreshed after this: alerts, reports and hosts send no event. */
 export const pollMs = 10_000
 
-export const queryClient = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 2000,
-      refetchOnWindowFocus: true,
-      refetchInterval: pollMs,
-      refetchIntervalInBackground: false,
-      retry: (count, error) => count < 2 && isProblem(error) && error.retryable && error.code !== 'UNREACHABLE',
+type QueryOptions = NonNullable<NonNullable<ConstructorParameters<typeof QueryClient>[0]>['defaultOptions']>['queries']
+
+export const makeQueryClient = (queries: QueryOptions = {}) =>
+  new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 2000,
+        ...queries,
+        retry: (count, error) => count < 2 && isProblem(error) && error.retryable && error.code !== 'UNREACHABLE',
+      },
+      mutations: { retry: false },
     },
-    mutations: { retry: false },
-  },
-})
+  })
+
+export const queryClient = makeQueryClient({ refetchOnWindowFocus: true, refetchInterval: pollMs, refetchIntervalInBackground: false })
 
 /** The oldest answer on screen, in ms; undefined while there is none. */
 function oldestAnswer(): number | undefined {

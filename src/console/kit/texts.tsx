@@ -9,6 +9,7 @@ const english = {
   notCopied: 'Not copied: select the text',
   copyOf: (text: string) => `Copy ${text}`,
   cancel: 'Cancel',
+  more: 'Show more',
   reason: 'Reason, for the audit log',
   optionalReason: 'Reason (optional), for the audit log',
   /** Around the text to type. */

@@ -1,8 +1,21 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { OwnBilling } from '../../core/billing/index.ts'
-import { ActionDialog, api, Button, Field, KeyValues, Loaded, Loading, PageHeader, Section, Status, type Tone } from '../kit/index.ts'
-import { Pages, useFormats } from './parts.tsx'
+import {
+  ActionDialog,
+  api,
+  Button,
+  Field,
+  KeyValues,
+  Loaded,
+  Loading,
+  PageHeader,
+  Pages,
+  Section,
+  Status,
+  type Tone,
+} from '../kit/index.ts'
+import { useFormats } from './parts.tsx'
 import { useWords } from './words.tsx'
 
 type Invoice = Awaited<ReturnType<typeof api.billing.listOwnInvoices>>['invoices'][number]

@@ -1,7 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { api, Link, Loading, PageHeader, Status, type Tone } from '../kit/index.ts'
-import { Pages, useFormats } from './parts.tsx'
-import { PlainList } from './plain-list.tsx'
+import { api, Link, Loading, PageHeader, Pages, PlainList, Status, type Tone } from '../kit/index.ts'
+import { useFormats } from './parts.tsx'
 import { useWords } from './words.tsx'
 
 const tones: Readonly<Record<string, Tone>> = { active: 'ok', draft: 'waiting' }

@@ -1,7 +1,7 @@
 import { useBlocker } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import type { ImportReport } from '../../core/users/index.ts'
-import { ActionDialog, api, Button, Check, PageHeader, ProblemView, Sheet, useAttempt } from '../kit/index.ts'
+import { ActionDialog, api, Button, Check, FileField, PageHeader, ProblemView, Sheet, useAttempt } from '../kit/index.ts'
 import { asBase64 } from './download.ts'
 import { losesOnLeaving, type Part, sendParts } from './import-parts.ts'
 import { ImportResult } from './import-result.tsx'
@@ -79,10 +79,7 @@ export function Page() {
       {!report && (
         <div className="narrow-form">
           <Sheet hint={words.intro} onSubmit={check} submit={busy ? words.checking : words.check} busy={busy || !file} error={error}>
-            <label className="field file">
-              <span>{words.file}</span>
-              <input type="file" accept=".csv,text/csv,text/plain" onChange={({ target }) => setFile(target.files?.[0])} />
-            </label>
+            <FileField label={words.file} accept=".csv,text/csv,text/plain" onChange={setFile} />
             {file && file.size > maxBytes && <p className="field-error">{words.tooLarge}</p>}
             <Check isSelected={options.emails} onChange={(emails) => set({ emails })}>
               {words.emails}

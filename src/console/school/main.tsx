@@ -1,4 +1,4 @@
-import './school.css'
+import '../headed.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { applyTheme } from '../kit/index.ts'

@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, Loaded, PageHeader, Section, Status, type Tone } from '../kit/index.ts'
+import { api, Loaded, PageHeader, PlainList, Section, Status, type Tone } from '../kit/index.ts'
 import { useFormats } from './parts.tsx'
-import { PlainList } from './plain-list.tsx'
 import { useSession } from './queries.ts'
 import { useWords } from './words.tsx'
 

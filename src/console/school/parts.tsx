@@ -1,7 +1,6 @@
-import type { UseInfiniteQueryResult } from '@tanstack/react-query'
-import { type ReactNode, useEffect, useState } from 'react'
+import { useEffect, useState } from 'react'
 import type { SchoolSession } from '../../core/school/index.ts'
-import { Button, Check, CopyButton, ProblemView, useSearchState } from '../kit/index.ts'
+import { Check, CopyButton, useSearchState } from '../kit/index.ts'
 import { useSession } from './queries.ts'
 import { useWords } from './words.tsx'
 
@@ -115,28 +114,5 @@ export function ShownPassword({ label, children }: Readonly<{ label: string; chi
       </p>
       <p>{words.shownOnce}</p>
     </div>
-  )
-}
-
-type PagesProps = Readonly<{
-  query: Pick<UseInfiniteQueryResult, 'hasNextPage' | 'isFetchingNextPage' | 'isError' | 'error' | 'fetchNextPage' | 'refetch'>
-  children: ReactNode
-}>
-
-/** A list that is loaded page by page, with its failure above it. */
-export function Pages({ query, children }: PagesProps) {
-  const words = useWords()
-  return (
-    <>
-      {query.isError && <ProblemView error={query.error} onRetry={() => void query.refetch()} />}
-      {children}
-      {query.hasNextPage && (
-        <p className="after-table">
-          <Button onPress={() => void query.fetchNextPage()} isDisabled={query.isFetchingNextPage}>
-            {words.more}
-          </Button>
-        </p>
-      )}
-    </>
   )
 }

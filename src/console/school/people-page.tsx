@@ -1,7 +1,7 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import type { Person } from '../../core/people/index.ts'
-import { api, Empty, Link, Loading, PageHeader, Status, TextFilter, useSearchState } from '../kit/index.ts'
-import { Pages, SelectFilter, useRoles, useRoleTitles, useSettled } from './parts.tsx'
+import { api, Empty, Link, Loading, PageHeader, Pages, Status, TextFilter, useSearchState } from '../kit/index.ts'
+import { SelectFilter, useRoles, useRoleTitles, useSettled } from './parts.tsx'
 import { passwordTones, statusTones } from './person-status.ts'
 import { useWords } from './words.tsx'
 

@@ -1,17 +1,8 @@
-import { QueryClient, useQuery } from '@tanstack/react-query'
-import { isProblem } from '../../core/kit/index.ts'
+import { useQuery } from '@tanstack/react-query'
 import type { SchoolSession } from '../../core/school/index.ts'
-import { api, now } from '../kit/index.ts'
+import { api, makeQueryClient, now } from '../kit/index.ts'
 
-export const queryClient = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 2000,
-      retry: (count, error) => count < 2 && isProblem(error) && error.retryable && error.code !== 'UNREACHABLE',
-    },
-    mutations: { retry: false },
-  },
-})
+export const queryClient = makeQueryClient()
 
 /** A call of a person prolongs the session, so it is made as long as somebody is at the page. */
 const prolongMs = 4 * 60_000

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { RecordEntry } from '../../core/audit/index.ts'
-import { api, Button, DayFilter, Empty, Loading, PageHeader, startOfDay, useSearchState } from '../kit/index.ts'
-import { Pages, SelectFilter, useFormats, useRoleTitles } from './parts.tsx'
+import { api, Button, DayFilter, Empty, Loading, PageHeader, Pages, startOfDay, useSearchState } from '../kit/index.ts'
+import { SelectFilter, useFormats, useRoleTitles } from './parts.tsx'
 import { useSession } from './queries.ts'
 import { useWords } from './words.tsx'
 

@@ -1,8 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { api, Loading, PageHeader, Status, type Tone } from '../kit/index.ts'
-import { Pages, useFormats } from './parts.tsx'
-import { PlainList } from './plain-list.tsx'
+import { api, Loading, PageHeader, Pages, PlainList, Status, type Tone } from '../kit/index.ts'
+import { useFormats } from './parts.tsx'
 import { useWords } from './words.tsx'
 
 const tones: Readonly<Record<string, Tone>> = { running: 'working', waiting: 'waiting', completed: 'ok', failed: 'failed' }

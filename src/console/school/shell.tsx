@@ -66,23 +66,23 @@ function Frame() {
   // On a phone the navigation scrolls sideways.
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page has another entry
   useEffect(() => {
-    document.querySelector('.school-link[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    document.querySelector('.page-link[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [here])
   return (
-    <div className="school">
+    <div className="headed">
       <a className="skip" href="#main">
         {words.skip}
       </a>
-      <header className="school-head" style={branding.color ? { borderTop: `4px solid ${branding.color}` } : {}}>
-        <Link to="/" className="school-name">
+      <header className="page-bar" style={branding.color ? { borderTop: `4px solid ${branding.color}` } : {}}>
+        <Link to="/" className="page-name">
           {branding.logoPath && <img src={branding.logoPath} alt="" className="school-logo" />}
           {branding.tenantName}
         </Link>
-        <nav aria-label={words.menu} className="school-nav">
+        <nav aria-label={words.menu} className="page-nav">
           {pages
             .filter((one) => one.nav && opens(one, capabilities))
             .map(({ path, nav }) => (
-              <Link key={path} to={path} className="school-link" current={here === path || here.startsWith(`${path}/`)}>
+              <Link key={path} to={path} className="page-link" current={here === path || here.startsWith(`${path}/`)}>
                 {nav?.(words) ?? ''}
               </Link>
             ))}

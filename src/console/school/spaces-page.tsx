@@ -1,7 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { api, Loading, PageHeader, Status } from '../kit/index.ts'
-import { Pages } from './parts.tsx'
-import { PlainList } from './plain-list.tsx'
+import { api, Loading, PageHeader, Pages, PlainList, Status } from '../kit/index.ts'
 import { useWords } from './words.tsx'
 
 export function Page() {

@@ -54,6 +54,7 @@ export const deKit: KitTexts = {
   notCopied: 'Nicht kopiert: markieren Sie den Text',
   copyOf: (text) => `${text} kopieren`,
   cancel: 'Abbrechen',
+  more: 'Mehr anzeigen',
   reason: 'Grund, für das Protokoll',
   optionalReason: 'Grund (freiwillig), für das Protokoll',
   confirm: ['Zur Bestätigung ', ' eingeben'],

@@ -41,7 +41,6 @@ export const de: Words = {
     'Administrator of the tenant': 'Administration',
     'Reviewer of the store': 'Prüfung von Modulen',
   },
-  more: 'Mehr anzeigen',
   all: 'alle',
   none: 'keine',
   close: 'Schließen',

@@ -31,7 +31,6 @@ export const en = {
   capabilities,
   /** By the title of a role that is shipped. */
   roleTitles: {} as Readonly<Record<string, string>>,
-  more: 'Show more',
   all: 'all',
   none: 'none',
   close: 'Close',

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { Empty } from '../kit/index.ts'
+import { Empty } from './states.tsx'
 
 /** `isNamed`: a card shows the title before the value, which does not speak for itself. */
 type Column<Row> = Readonly<{ title: string; isNamed?: boolean; cell(row: Row): ReactNode }>
