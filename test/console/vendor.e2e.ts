@@ -29,7 +29,7 @@ test.afterAll(async ({ browser }) => {
 async function look(page: ConsolePage, name: string): Promise<void> {
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 844 })
-    expect([name, await page.evaluate('document.documentElement.scrollWidth - innerWidth')]).toEqual([name, 0])
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), name).toBeLessThanOrEqual(0)
     await assertAccessible(page, { inDark: width === 390 })
   }
   await screenshots(page, `vendor-${name}`)

@@ -84,10 +84,10 @@ function Vendors({ vendors }: Pick<VendorAccount, 'vendors'>) {
             cell: ({ paymentAccountStatus: status }) => <Status tone={accountTones[status]}>{status}</Status>,
           },
           {
-            title: 'Complete it',
+            title: 'Action',
             cell: (vendor) =>
               vendor.paymentAccountStatus !== 'active' && (
-                <Button onPress={() => setAsked(vendor)}>Complete payment account of {vendor.name}…</Button>
+                <Button onPress={() => setAsked(vendor)}>Complete…</Button>
               ),
           },
         ]}

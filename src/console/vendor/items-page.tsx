@@ -33,7 +33,7 @@ export function Page() {
               { title: 'Version', isNamed: true, cell: ({ version }) => version },
               { title: 'Status', cell: (item) => <ItemStatus item={item} /> },
               { title: 'Installations', isNamed: true, cell: ({ installations }) => installations },
-              { title: 'Price', isNamed: true, cell: priceText },
+              { title: 'Price', isNamed: true, cell: (item) => priceText(item) },
             ]}
           />
         )}

@@ -28,7 +28,7 @@ export function Page() {
                   title: 'Sold',
                   cell: ({ quantity, priceModel }) => `${quantity} × ${priceModel === 'flat-monthly' ? 'a month' : 'an active user'}`,
                 },
-                { title: 'Amount', isNamed: true, cell: moneyText },
+                { title: 'Amount', isNamed: true, cell: ({ cents, currency }) => moneyText({ cents, currency }) },
               ]}
             />
           </>
