@@ -85,10 +85,7 @@ function Vendors({ vendors }: Pick<VendorAccount, 'vendors'>) {
           },
           {
             title: 'Action',
-            cell: (vendor) =>
-              vendor.paymentAccountStatus !== 'active' && (
-                <Button onPress={() => setAsked(vendor)}>Complete…</Button>
-              ),
+            cell: (vendor) => vendor.paymentAccountStatus !== 'active' && <Button onPress={() => setAsked(vendor)}>Complete…</Button>,
           },
         ]}
       />

@@ -18,6 +18,8 @@ test.each([
   ['/healthz', 'health'],
   ['/metrics', 'health'],
   ['/console', 'console'],
+  ['/vendor/open', 'console'],
+  ['/api/vendor/v1/page-sessions', 'page'],
   ['/console/assets/index.js', 'console'],
   ['/consoles', 'page'],
   ['/api/auth/v1/login', 'login'],
