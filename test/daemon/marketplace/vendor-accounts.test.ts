@@ -5,10 +5,10 @@ import { deleteOldSubmissions } from '../../../src/daemon/marketplace/delete-old
 import { mayMailLink } from '../../../src/daemon/marketplace/intake.ts'
 import { deleteOldScreenshots } from '../../../src/daemon/marketplace/screenshots.ts'
 import { deleteEndedSessions } from '../../../src/daemon/marketplace/vendor-links.ts'
-import { type Asked, ask, type Headers } from '../../support/ask.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aPng } from '../../support/images.ts'
 import { aMarketplaceWorld, anApp, aSubmission, type MarketplaceWorld, objectsInMemory } from '../../support/marketplace-world.ts'
+import { type Asked, type Headers, rawCall } from '../../support/raw-call.ts'
 import { codeOf } from '../../support/tasks-world.ts'
 
 const ann = 'ann@vendor.example'
@@ -96,7 +96,7 @@ onBothDialects('accounts of vendors', (fresh) => {
     await room.stranger.sendVendorLink({ body: { email: ann } })
     await room.runJobs()
     const token = /\/vendor\/open\?token=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
-    const call = (path: string, asked: Asked = {}) => ask(`${room.url}/api/vendor/v1${path}`, { headers: ownPage, ...asked })
+    const call = (path: string, asked: Asked = {}) => rawCall(`${room.url}/api/vendor/v1${path}`, { headers: ownPage, ...asked })
     const open = async (headers: Headers = ownPage) => {
       await room.clock.advance(1000)
       return call('/page-sessions', { method: 'POST', headers, body: { token } })
@@ -157,7 +157,7 @@ onBothDialects('accounts of vendors', (fresh) => {
       code: 'VALIDATION',
     })
     expect(await call('/account', { headers: { ...headers, host: 'rebound.example' } })).toMatchObject({ status: 403, code: 'FORBIDDEN' })
-    expect((await ask(`${room.url}/api/platform/v1/marketplace/items`, { headers })).status).toBe(401)
+    expect((await rawCall(`${room.url}/api/platform/v1/marketplace/items`, { headers })).status).toBe(401)
     await room.clock.advance(1000)
     // A program opens its account by its token, beside the page.
     const { authorization } = await room.vendor(ann)

@@ -5,9 +5,9 @@ import { pageToken, serve } from '../../../src/daemon/http/index.ts'
 import { peopleRoutes } from '../../../src/daemon/people/index.ts'
 import { schoolAccess, schoolRoutes } from '../../../src/daemon/school/index.ts'
 import { authenticateUser, sessionsRoutes } from '../../../src/daemon/sessions/index.ts'
-import { type Asked, ask, type Headers } from '../../support/ask.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aPeopleWorld } from '../../support/people-world.ts'
+import { type Asked, type Headers, rawCall } from '../../support/raw-call.ts'
 import { servedApp } from '../../support/served-app.ts'
 
 const ownPage = { 'x-tenantry-school': '1', 'sec-fetch-site': 'same-origin' }
@@ -33,7 +33,7 @@ onBothDialects('the session of the page of a school', (fresh) => {
     }
     const routes = [...schoolRoutes({ ...world, school }), ...peopleRoutes(world), ...sessionsRoutes(world), ofOperators]
     const { url } = await servedApp(routes, { authenticate, clock: world.clock })
-    const call = (path: string, asked: Asked = {}) => ask(`${url}${path}`, { headers: ownPage, ...asked })
+    const call = (path: string, asked: Asked = {}) => rawCall(`${url}${path}`, { headers: ownPage, ...asked })
     const logIn = (username: string, password: string, headers: Headers = ownPage) =>
       world.timed(call(loginPath, { method: 'POST', headers, body: { tenant: 'acme', username, password } }))
     /** The headers of the page after a login. */
