@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { plural } from '../../core/kit/index.ts'
 import { moneyText, sumsOf } from '../../core/payments/index.ts'
 import { api, KeyValues, Link, Loaded, PageHeader, PlainList } from '../kit/index.ts'
 
@@ -26,7 +27,7 @@ export function Page() {
                 { title: 'Item', cell: ({ itemId, name }) => <Link to={`/items/${itemId}`}>{name}</Link> },
                 {
                   title: 'Sold',
-                  cell: ({ quantity, priceModel }) => `${quantity} × ${priceModel === 'flat-monthly' ? 'a month' : 'an active user'}`,
+                  cell: ({ quantity, priceModel }) => plural(quantity, priceModel === 'flat-monthly' ? 'month' : 'active user'),
                 },
                 { title: 'Amount', isNamed: true, cell: ({ cents, currency }) => moneyText({ cents, currency }) },
               ]}
