@@ -68,7 +68,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     })
   })
 
-  test('costs little: beside what it asks of the engine, a report runs one program per question to the database', async () => {
+  test('costs little: beside what it asks of the engine, a report runs one program, which asks the database', async () => {
     const ran: string[] = []
     const real = one.deps.engine
     const counting =
@@ -79,7 +79,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
       }
     const engine: ContainerEngine = {
       ...real,
-      exec: (id, argv, options) => counting(argv[0] ?? '', real.exec)(id, argv, options),
+      exec: (id, argv, options) => counting(argv.includes('psql') ? 'psql' : (argv[0] ?? ''), real.exec)(id, argv, options),
       composedServices: counting('compose config', real.composedServices),
       imageLibc: counting('a look into an image', real.imageLibc),
     }
@@ -92,7 +92,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     const begun = performance.now()
     await reportVersions(deps, await one.box())
     console.log(`a report takes ${Math.round(performance.now() - begun)} ms`)
-    expect(ran).toEqual(['psql', 'psql'])
+    expect(ran).toEqual(['psql'])
   })
 
   test('finds nothing in a healthy box but what is still settling', () => {
