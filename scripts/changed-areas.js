@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
 const libraries = ['package-lock.json']
-const onServers = ['test/e2e/', 'test/testbed/', 'test/console/']
+const onServers = ['test/e2e/', 'test/console/']
 /** The tests of all features of the daemon depend on these. */
 const database = ['src/daemon/db/', 'test/support/databases.ts']
 /** Tables belong to one feature, whose code changes with them; migrations run on both databases in any case. */

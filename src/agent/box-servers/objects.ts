@@ -74,5 +74,5 @@ export const objectStoreVersion = cachedByContainer('minio', async (engine, view
   const { exitCode, stdout } = await engine.exec(runningId(view, 'minio'), ['minio', '--version'], {
     signal: AbortSignal.timeout(versionMs),
   })
-  return exitCode === 0 ? stdout.split('\n')[0] : undefined
+  return (exitCode === 0 && stdout.split('\n')[0]) || undefined
 })

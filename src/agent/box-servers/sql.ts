@@ -90,7 +90,11 @@ export async function querySql(engine: ContainerEngine, view: BoxView, sql: stri
 }
 
 /** Undefined while the server does not answer. */
-export const databaseVersion = cachedByContainer('postgres', (engine, view) => querySql(engine, view, 'show server_version;'))
+export const databaseVersion = cachedByContainer(
+  'postgres',
+  // The output of a program may be lost.
+  async (engine, view) => (await querySql(engine, view, 'show server_version;')) || undefined,
+)
 
 /** Output of SQL that must succeed; throws `code` otherwise. */
 export async function runSql(run: SqlRun, sql: string, code: 'SNAPSHOT_FAILED' | 'RESTORE_FAILED' | 'BOX_UNHEALTHY'): Promise<string> {

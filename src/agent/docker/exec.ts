@@ -83,11 +83,14 @@ async function streamed(
 const variables = (environment: Readonly<Record<string, string>>): string[] =>
   Object.entries(environment).map(([name, value]) => `${name}=${value}`)
 
+/** The program of a command, without the shell that starts it. */
+const nameOf = (argv: Program['argv']): string | undefined => (argv[0] === 'sh' && argv[3] === 'sh' && argv[1] === '-c' ? argv[4] : argv[0])
+
 function execProblem(error: unknown, { containerId, argv }: Program) {
   if (hasStatus(error, 404, 409)) return problem('BOX_UNHEALTHY', `Container ${containerId.slice(0, 12)} is not running`, { cause: error })
   if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
-    return problem('DISK_FULL', `No disk space left for the output of ${argv[0]}`, { cause: error })
-  return engineProblem(error, `${argv[0]} in ${containerId.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+    return problem('DISK_FULL', `No disk space left for the output of ${nameOf(argv)}`, { cause: error })
+  return engineProblem(error, `${nameOf(argv)} in ${containerId.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
 }
 
 /** Closes an unread input file, which would stay open until the agent exits. */

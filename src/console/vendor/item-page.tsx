@@ -66,7 +66,7 @@ function NewVersion({ item: { id } }: Readonly<{ item: VendorItem }>) {
         submit="Submit for review"
         send={async (body) => {
           const sent = await api.vendor.submitVersion({ params: { id }, body })
-          refresh()
+          await refresh()
           await navigate({ to: `/submissions/${sent.id}` })
         }}
       />
@@ -87,7 +87,7 @@ const Withdraw = ({ item: { id, name }, onClose }: Readonly<{ item: VendorItem; 
     danger
     run={async () => {
       await api.vendor.withdrawItem({ params: { id } })
-      refresh()
+      await refresh()
     }}
     onClose={onClose}
   />

@@ -17,7 +17,7 @@ export function LoginPage() {
       <div>
         {isSent ? (
           <>
-            <h1 id="page-title">Read your mail</h1>
+            <h1 id="page-title">Check your mail</h1>
             <p role="status">If this address has an account, a mail with a link is on its way. The link works once, within 30 minutes.</p>
             <Button look="quiet" onPress={() => setSent(false)}>
               Use another address

@@ -19,7 +19,7 @@ export function OpenPage() {
       <div>
         <Sheet
           title="Open your account"
-          hint="This opens your account for 8 hours. If you did not ask for it, close this page."
+          hint="This opens the account of the address that the mail went to, for 8 hours. Open it only if you asked for the mail."
           {...{ busy, error }}
           onSubmit={open}
           submit="Open account"

@@ -9,5 +9,5 @@ export const accountQuery = {
   ...{ staleTime: 60_000, retry: false },
 } as const
 
-/** After an act: what it changed is in several lists. */
-export const refresh = (): void => void queryClient.invalidateQueries({ queryKey: ['vendor'] })
+/** After an act: what it changed is in several lists. A form that awaits it is not offered again with the old state. */
+export const refresh = () => queryClient.invalidateQueries({ queryKey: ['vendor'] })

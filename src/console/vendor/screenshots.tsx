@@ -40,7 +40,7 @@ export function Screenshots({ submission }: Shown) {
           danger
           run={async () => {
             await api.vendor.deleteScreenshot({ params: { id, screenshotId: deleted } })
-            refresh()
+            await refresh()
           }}
           onClose={() => setDeleted(undefined)}
         />
@@ -56,7 +56,7 @@ function Add({ id }: Readonly<{ id: string }>) {
     attempt(async () => {
       if (!file) return
       await api.vendor.addScreenshot({ params: { id }, upload: { content: file, fileName: file.name } })
-      refresh()
+      await refresh()
     })
   return (
     <div className="narrow-form">

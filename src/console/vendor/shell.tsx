@@ -17,7 +17,7 @@ export function Shell() {
     if (isLoggedOut) leave()
     return onSessionEnd(leave)
   }, [isLoggedOut, navigate])
-  if (account.data && !isLoggedOut) return <Frame />
+  if (account.data && !isLoggedOut) return <Frame email={account.data.email} />
   return (
     <main>
       {account.isError && !isLoggedOut ? <ProblemView error={account.error} onRetry={() => void account.refetch()} /> : <Loading />}
@@ -25,7 +25,8 @@ export function Shell() {
   )
 }
 
-function Frame() {
+/** Names the account: the link may have been somebody else's. */
+function Frame({ email }: Readonly<{ email: string }>) {
   const { pathname } = useLocation()
   const here = pathname.replace(/^\/vendor/, '')
   // On a phone the navigation scrolls sideways.
@@ -51,6 +52,7 @@ function Frame() {
               </Link>
             ))}
         </nav>
+        <span className="dim">{email}</span>
       </header>
       <main id="main" tabIndex={-1} aria-labelledby="page-title">
         <Suspense fallback={<Loading />}>

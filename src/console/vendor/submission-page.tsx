@@ -73,7 +73,7 @@ const Revise = ({ submission: { id } }: Shown) => (
       submit="Send again"
       send={async (body) => {
         await api.vendor.reviseSubmission({ params: { id }, body })
-        refresh()
+        await refresh()
       }}
     />
   </Section>
@@ -88,7 +88,7 @@ const Confirm = ({ submission: { id, name, version }, onClose }: Shown & Readonl
     confirm="This was me"
     run={async () => {
       await api.vendor.confirmSubmission({ params: { id } })
-      refresh()
+      await refresh()
     }}
     onClose={onClose}
   />

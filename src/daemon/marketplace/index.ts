@@ -46,7 +46,7 @@ import {
   showVendorSubmission,
 } from './vendor-account.ts'
 import { deleteEndedSessions, mailVendorLink, sendVendorLink, vendorLinkTopic } from './vendor-links.ts'
-import { closeVendorSession, openVendorSession } from './vendor-sessions.ts'
+import { closeVendorSession, endReplacedSession, openVendorSession } from './vendor-sessions.ts'
 import { withdrawItem } from './withdraw-item.ts'
 
 export { type BundlePlan, planBundle } from './bundle.ts'
@@ -70,8 +70,10 @@ function vendorRoutes(deps: MarketplaceDeps) {
     sendVendorLink: ({ body, address }) => sendVendorLink(deps, { ...body, address }),
     openVendorSession: ({ body }) => openVendorSession(deps, body),
     openVendorPage: async ({ body, header, setCookie }) => {
-      assertPageCall(page, pageHeaders(header, vendorHeader))
+      const headers = pageHeaders(header, vendorHeader)
+      assertPageCall(page, headers)
       const { token, ...opened } = await openVendorSession(deps, body)
+      await endReplacedSession(deps, page.cookieOf(headers))
       setCookie(page.cookie(token, vendorSessionMs))
       return opened
     },

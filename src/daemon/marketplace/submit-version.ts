@@ -64,7 +64,7 @@ function assertNextVersion(item: ItemRecord, body: SubmissionContent): void {
 async function assertNoneWaits(tx: Tx, itemId: string): Promise<void> {
   const open = (await versionsOf(tx, itemId)).find(({ status }) => status === 'pending' || status === 'needs-changes')
   if (!open) return
-  const fix = open.status === 'pending' ? 'wait for its review' : `answer it with PUT /api/vendor/v1/submissions/${open.id}`
+  const fix = open.status === 'pending' ? 'wait for its review' : 'send that submission again with the changes'
   throw problem('CONFLICT', `Version ${open.version} of this item is not decided yet (${open.id}). fix: ${fix}`)
 }
 

@@ -62,7 +62,7 @@ export async function listVendorItems({ db }: Deps, actor: VendorActor, range: P
   return { items: await withInstallations(db, page), nextCursor }
 }
 
-const noSuchItem = (id: string) => problem('NOT_FOUND', `Item ${id} does not exist in this account. fix: GET /api/vendor/v1/items`)
+const noSuchItem = (id: string) => problem('NOT_FOUND', `Item ${id} does not exist in this account. fix: choose one of its items`)
 
 const isOfAccount = async (db: DbOrTx, actor: VendorActor, { vendorId }: ItemRecord): Promise<boolean> =>
   vendorId !== null && (await vendorIdsOf(db, actor)).includes(vendorId)
@@ -108,7 +108,7 @@ export async function listVendorSubmissions({ db }: Deps, { email }: Pick<Vendor
 }
 
 const noSuchSubmission = (id: string) =>
-  problem('NOT_FOUND', `Submission ${id} does not exist in this account. fix: GET /api/vendor/v1/submissions`)
+  problem('NOT_FOUND', `Submission ${id} does not exist in this account. fix: choose one of its submissions`)
 
 /** Throws NOT_FOUND. */
 export async function ownSubmission(db: DbOrTx, actor: VendorActor, id: string): Promise<SubmissionRecord> {

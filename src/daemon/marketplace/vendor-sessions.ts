@@ -50,6 +50,11 @@ export async function closeVendorSession({ db }: Pick<Deps, 'db'>, { sessionId }
   return undefined
 }
 
+/** Ends the session of a cookie that another one replaces: nobody could log it out any more. */
+export async function endReplacedSession({ db }: Pick<Deps, 'db'>, token: string | undefined): Promise<void> {
+  if (token !== undefined) await db.deleteFrom('vendor_sessions').where('token_hash', '=', sha256Hex(token)).execute()
+}
+
 export async function sessionEnd({ db }: Pick<MarketplaceDeps, 'db'>, { sessionId }: VendorActor): Promise<string> {
   const row = await db.selectFrom('vendor_sessions').select('expires_at').where('id', '=', sessionId).executeTakeFirst()
   if (!row) throw problem('UNAUTHENTICATED', 'The session has ended. fix: ask for a new link')

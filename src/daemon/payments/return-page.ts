@@ -12,8 +12,8 @@ export const returnPage = ({ link }: Readonly<{ link?: 'expired' | undefined }>)
   htmlPage(
     link === 'expired'
       ? `<h1>The link has expired</h1>
-<p>It works once and only for a short time. Ask the operator of the platform for a new link.</p>`
+<p>It works once and only for a short time. A new one is on the page where you began (of a vendor: /vendor), or ask the operator.</p>`
       : `<h1>You left the pages of the payment provider</h1>
 <p>What you completed there is stored there, and the platform is notified. You can close this page.</p>
-<p>If you did not finish, ask the operator of the platform for a new link.</p>`,
+<p>If you did not finish, go back to the page where you began (of a vendor: /vendor), or ask the operator for a new link.</p>`,
   )

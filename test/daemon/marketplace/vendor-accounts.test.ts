@@ -93,15 +93,18 @@ onBothDialects('accounts of vendors', (fresh) => {
   async function aPage() {
     const room = await aMarketplaceWorld(await fresh())
     await room.published()
-    await room.stranger.sendVendorLink({ body: { email: ann } })
-    await room.runJobs()
-    const token = /\/vendor\/open\?token=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
+    const mailed = async () => {
+      await room.stranger.sendVendorLink({ body: { email: ann } })
+      await room.runJobs()
+      return /\/vendor\/open\?token=(\S+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] as string
+    }
+    const first = await mailed()
     const call = (path: string, asked: Asked = {}) => rawCall(`${room.url}/api/vendor/v1${path}`, { headers: ownPage, ...asked })
-    const open = async (headers: Headers = ownPage) => {
+    const open = async (headers: Headers = ownPage, token = first) => {
       await room.clock.advance(1000)
       return call('/page-sessions', { method: 'POST', headers, body: { token } })
     }
-    return { room, call, open }
+    return { room, call, open, mailed }
   }
 
   test('the button of a link gives the page a cookie that no script reads, for eight hours', async () => {
@@ -116,6 +119,16 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect([ended.status, ended.cookie]).toEqual([204, expect.stringMatching(/^__Host-tenantry-vendor=; Max-Age=0/)])
     expect((await call('/account', { headers })).status).toBe(401)
     expect(await room.db.selectFrom('vendor_sessions').selectAll().execute()).toEqual([])
+  })
+
+  test('another link ends the session that its cookie replaces', async () => {
+    const { room, call, open, mailed } = await aPage()
+    const headers = { ...ownPage, cookie: (await open()).cookie?.split(';')[0] ?? '' }
+    await room.clock.advance(60_000)
+    const next = await open(headers, await mailed())
+    expect(next.status).toBe(200)
+    expect((await call('/account', { headers })).status).toBe(401)
+    expect((await call('/account', { headers: { ...ownPage, cookie: next.cookie?.split(';')[0] ?? '' } })).status).toBe(200)
   })
 
   test('a session of the page ends after eight hours, also in use', async () => {
