@@ -28,6 +28,8 @@ describe.skipIf(!testbedExists())('an upgrade of PostgreSQL of a real box', () =
       create table named (id bigserial, name text collate "en-x-icu" unique, check (name <> ''));
       insert into named (name) select 'name ' || n from generate_series(1, 500) n`)
     formerVolume = (await database())?.volumes[0] ?? ''
+    // An index that Synapse builds in the background is not valid yet.
+    await expect.poll(() => sql('select count(*) from background_updates'), { timeout: 180_000, interval: 500 }).toBe('0')
   })
   afterAll(() => agent?.remove())
 

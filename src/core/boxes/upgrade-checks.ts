@@ -67,7 +67,7 @@ export function formerFindings(slug: string, facts: UpgradeFacts, { hotCopy, fre
     facts.invalidIndexes.length > 0 &&
       refusal(
         'INVALID_INDEXES',
-        `${slug} has invalid indexes: ${listed(facts.invalidIndexes)}. fix: \`REINDEX INDEX CONCURRENTLY\` or drop each`,
+        `${slug} has invalid indexes: ${listed(facts.invalidIndexes)}. fix: wait until the background updates of Synapse, which build indexes, are done; then \`REINDEX INDEX CONCURRENTLY\` or drop each that is left`,
       ),
     facts.largeObjects > 0 &&
       refusal(
