@@ -23,7 +23,13 @@ type Page = Readonly<{
   /** Features of the contract; absent: all. */
   features?: readonly string[]
   has(shape: Shape): boolean
+  /** Modules that so many files share are one file. Absent: split by who uses them, which is more bytes for a page that loads most of them. */
+  sharedBy?: number
 }>
+
+const sharedFile = (minShareCount: number) => ({
+  codeSplitting: { groups: [{ name: 'shared', minShareCount, test: /\/(node_modules|src)\// }] },
+})
 
 /**
  * `virtual:endpoints`: method, path, lowest role and kind of answer of each endpoint of the page, read from the contract when it is built. The
@@ -81,7 +87,7 @@ const operators: Page = {
 }
 
 const school: Page = {
-  ...{ root: resolve(root, 'school'), base: '/school/', outDir: '../../dist/school', locales: ['en-US', 'de-DE'] },
+  ...{ root: resolve(root, 'school'), base: '/school/', outDir: '../../dist/school', locales: ['en-US', 'de-DE'], sharedBy: 10 },
   features: [
     'school',
     'sessions',
@@ -126,6 +132,7 @@ export default defineConfig(({ mode }) => {
       assetsInlineLimit: 0,
       // A module of the contract or of zod does nothing when it is imported: what a page does not use is left out.
       rolldownOptions: {
+        ...(page.sharedBy === undefined ? {} : { output: sharedFile(page.sharedBy) }),
         treeshake: {
           moduleSideEffects: [
             {

@@ -108,7 +108,7 @@ test('a vendor opens the account by a link, confirms a submission, adds a screen
     ['Account', ann],
   ] as const) {
     await page.getByRole('link', { name, exact: true }).click()
-    await page.getByText(text).waitFor()
+    await page.locator('#main').getByText(text).waitFor()
     await look(page, name.toLowerCase())
   }
   await page.getByRole('button', { name: 'Log out' }).click()

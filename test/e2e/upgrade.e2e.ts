@@ -7,6 +7,7 @@ import { manualClock, problem, sha256Hex } from '../../src/core/kit/index.ts'
 import { readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { agentOnBox } from './support/agent-on-box.ts'
 import { type Conversation, converse, pollEdge } from './support/conversation.ts'
+import { eventually } from './support/programs.ts'
 
 // A real box is taken to a real next major version of PostgreSQL while people talk: once it fails and comes back, once it stays.
 describe.skipIf(!testbedExists())('an upgrade of PostgreSQL of a real box', () => {
@@ -29,7 +30,7 @@ describe.skipIf(!testbedExists())('an upgrade of PostgreSQL of a real box', () =
       insert into named (name) select 'name ' || n from generate_series(1, 500) n`)
     formerVolume = (await database())?.volumes[0] ?? ''
     // An index that Synapse builds in the background is not valid yet.
-    await expect.poll(() => sql('select count(*) from background_updates'), { timeout: 180_000, interval: 500 }).toBe('0')
+    await eventually('Synapse has built its indexes', async () => (await sql('select count(*) from background_updates')) === '0')
   })
   afterAll(() => agent?.remove())
 

@@ -47,7 +47,8 @@ const isAttended = () => performance.now() - lastActiveMs < attendedMs
 const withKey = callKeys({ newKey: () => crypto.randomUUID(), nowMs: () => performance.now() })
 
 /** The kit is built into three pages, each with a cookie of its own. */
-const pageHeader = { '/school/': schoolHeader, '/vendor/': vendorHeader }[import.meta.env.BASE_URL] ?? consoleHeader
+const pageHeader =
+  import.meta.env.BASE_URL === '/school/' ? schoolHeader : import.meta.env.BASE_URL === '/vendor/' ? vendorHeader : consoleHeader
 
 type Invoked = (call?: unknown, options?: Options) => Promise<unknown>
 

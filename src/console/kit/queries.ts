@@ -20,7 +20,11 @@ export const makeQueryClient = (queries: QueryOptions = {}) =>
     },
   })
 
-export const queryClient = makeQueryClient({ refetchOnWindowFocus: true, refetchInterval: pollMs, refetchIntervalInBackground: false })
+export const queryClient = /* @__PURE__ */ makeQueryClient({
+  refetchOnWindowFocus: true,
+  refetchInterval: pollMs,
+  refetchIntervalInBackground: false,
+})
 
 /** The oldest answer on screen, in ms; undefined while there is none. */
 function oldestAnswer(): number | undefined {

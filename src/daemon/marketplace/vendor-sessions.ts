@@ -50,7 +50,7 @@ export async function closeVendorSession({ db }: Pick<Deps, 'db'>, { sessionId }
   return undefined
 }
 
-/** Ends the session of a cookie that another one replaces: nobody could log it out any more. */
+/** Ends the session of a cookie that another one replaces: no page could log it out any more. */
 export async function endReplacedSession({ db }: Pick<Deps, 'db'>, token: string | undefined): Promise<void> {
   if (token !== undefined) await db.deleteFrom('vendor_sessions').where('token_hash', '=', sha256Hex(token)).execute()
 }
