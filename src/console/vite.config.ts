@@ -23,7 +23,7 @@ type Page = Readonly<{
   /** Features of the contract; absent: all. */
   features?: readonly string[]
   has(shape: Shape): boolean
-  /** Modules that so many files share are one file. Absent: split by who uses them, which is more bytes for a page that loads most of them. */
+  /** Modules that at least this number of files share are one file. Absent: split by who uses them, which is more bytes for a page that loads most of them. */
   sharedBy?: number
 }>
 
