@@ -47,10 +47,10 @@ async function openBrowser(): Promise<Opened> {
     const executablePath = join(folder, 'chromium')
     await writeFile(executablePath, `#!/bin/sh\nexec ip netns exec ${network} ${executable} "$@"\n`, { mode: 0o700 })
     // Requests that a test sends in place of the page come from outside, by the same proxy.
-    const outside = createServer(serveSocks).listen(0, '127.0.0.1')
+    const outside = createServer(serve).listen(0, '127.0.0.1')
     await once(outside, 'listening')
     const { port } = outside.address() as AddressInfo
-    const inside = (await listenIn(network, port)).on('connection', serveSocks)
+    const inside = (await listenIn(network, port)).on('connection', serve)
     const browser = await chromium.launch({ executablePath, args, proxy: { server: `socks5://127.0.0.1:${port}` } })
     const close = async () => {
       await browser.close()
@@ -86,6 +86,9 @@ async function listenIn(network: string, port: number): Promise<Server> {
 }
 
 const [version, noAuth, ipv4, name, succeeded, refused] = [5, 0, 1, 3, 0, 5]
+
+/** A browser that is closed resets connections, also in the middle of a greeting. */
+const serve = (client: Socket): void => void serveSocks(client).catch(() => client.destroy())
 
 /** RFC 1928: names, addresses of IP version 4, no login. */
 async function serveSocks(client: Socket): Promise<void> {
