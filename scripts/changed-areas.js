@@ -15,15 +15,6 @@ const tested = process.env.TESTED_COMMIT ?? (existsSync('.ci/tested') ? readFile
 
 const git = (...args) => execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
 
-/** Text of a file in a commit, undefined where it was not there. */
-function contentAt(commit, file) {
-  try {
-    return git('show', `${commit}:${file}`)
-  } catch {
-    return undefined
-  }
-}
-
 /** Files that differ between the commit and the working tree, new ones too; undefined where the commit is unknown. */
 function changedSince(commit) {
   try {
@@ -48,7 +39,7 @@ const changesSqlOf = (name) =>
 const changesDatabase = changed === undefined || changed.some((file) => isBelow(database)(file) && !isBelow(tables)(file))
 
 const areas = JSON.parse(readFileSync('test/areas.json', 'utf8'))
-const former = changed?.includes('test/areas.json') ? JSON.parse(contentAt(tested, 'test/areas.json') ?? '{}') : areas
+const former = changed?.includes('test/areas.json') ? JSON.parse(git('show', `${tested}:test/areas.json`)) : areas
 /** An area that has another test or folder than in the tested commit. */
 const isLarger = (name) => ['changes', 'tests'].some((list) => areas[name][list].some((entry) => !former[name]?.[list].includes(entry)))
 const foldersOf = (path) =>

@@ -12,20 +12,26 @@ type PlainListProps<Row> = Readonly<{
   empty: string
 }>
 
+/** The head of a plain table; `children` are further cells. */
+export const TableHead = ({ titles, children }: Readonly<{ titles: readonly string[]; children?: ReactNode }>) => (
+  <thead>
+    <tr>
+      {titles.map((title) => (
+        <th key={title} scope="col">
+          {title}
+        </th>
+      ))}
+      {children}
+    </tr>
+  </thead>
+)
+
 /** A list that is read: a table, or on a phone a card for each row. */
 export function PlainList<Row>({ label, rows, rowKey, columns, empty }: PlainListProps<Row>) {
   if (rows.length === 0) return <Empty title={empty} tone="off" />
   return (
     <table className="plain-table stack" aria-label={label}>
-      <thead>
-        <tr>
-          {columns.map(({ title }) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead titles={columns.map(({ title }) => title)} />
       <tbody>
         {rows.map((row) => (
           <tr key={rowKey(row)}>

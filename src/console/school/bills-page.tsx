@@ -13,6 +13,7 @@ import {
   Pages,
   Section,
   Status,
+  TableHead,
   type Tone,
 } from '../kit/index.ts'
 import { useFormats } from './parts.tsx'
@@ -149,15 +150,7 @@ function Subscriptions({ billing: { subscriptions } }: Readonly<{ billing: OwnBi
         <p>{words.noSubscriptions}</p>
       ) : (
         <table className="plain-table stack" aria-label={words.subscriptions}>
-          <thead>
-            <tr>
-              {[words.item, words.price, words.until, words.state].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <TableHead titles={[words.item, words.price, words.until, words.state]} />
           <tbody>
             {subscriptions.map(({ id, name, priceModel, priceCents, currency, periodEnd, status, paymentStatus }) => (
               <tr key={id}>
@@ -206,18 +199,11 @@ function InvoiceTable({ invoices }: Readonly<{ invoices: readonly Invoice[] }>) 
   if (invoices.length === 0) return <p>{words.noInvoices}</p>
   return (
     <table className="plain-table stack" aria-label={words.invoices}>
-      <thead>
-        <tr>
-          {[words.number, words.date, words.amount, words.state].map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-          <th scope="col">
-            <span className="unseen">{words.pdf}</span>
-          </th>
-        </tr>
-      </thead>
+      <TableHead titles={[words.number, words.date, words.amount, words.state]}>
+        <th scope="col">
+          <span className="unseen">{words.pdf}</span>
+        </th>
+      </TableHead>
       <tbody>
         {invoices.map(({ id, number, createdAt, dueAt, status, totalCents, currency, pageUrl, pdfUrl }) => (
           <tr key={id}>

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import type { ImportLine, ImportOutcome } from '../../core/users/index.ts'
-import { Button, Section, Status, type Tone } from '../kit/index.ts'
+import { Button, Section, Status, TableHead, type Tone } from '../kit/index.ts'
 import { download } from './download.ts'
 import type { Part } from './import-parts.ts'
 import { passwordsFile, reportFile, shownLines } from './import-report.ts'
@@ -88,15 +88,7 @@ function Lines({ lines }: Readonly<{ lines: readonly ImportLine[] }>) {
   const { import: words, people } = useWords()
   return (
     <table className="plain-table stack" aria-label={words.outcome}>
-      <thead>
-        <tr>
-          {[people.username, people.name, words.line, words.outcome, words.reason].map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead titles={[people.username, people.name, words.line, words.outcome, words.reason]} />
       <tbody>
         {lines.map(({ line, localpart, displayName, outcome, reason }) => (
           <tr key={line}>

@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import type { Person } from '../../core/people/index.ts'
-import { api, Empty, Link, Loading, PageHeader, Pages, Status, TextFilter, useSearchState } from '../kit/index.ts'
+import { api, Empty, Link, Loading, PageHeader, Pages, Status, TableHead, TextFilter, useSearchState } from '../kit/index.ts'
 import { SelectFilter, useRoles, useRoleTitles, useSettled } from './parts.tsx'
 import { passwordTones, statusTones } from './person-status.ts'
 import { useWords } from './words.tsx'
@@ -57,15 +57,7 @@ function People({ rows, empty }: Readonly<{ rows: readonly Person[]; empty: stri
   if (rows.length === 0) return <Empty title={empty} tone="off" />
   return (
     <table className="plain-table stack" aria-label={words.title}>
-      <thead>
-        <tr>
-          {[words.name, words.username, words.roles, words.status, words.password].map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead titles={[words.name, words.username, words.roles, words.status, words.password]} />
       <tbody>
         {rows.map(({ userId, displayName, localpart, roles, status, password }) => (
           <tr key={userId}>

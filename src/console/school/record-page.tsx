@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { RecordEntry } from '../../core/audit/index.ts'
-import { api, Button, DayFilter, Empty, Loading, PageHeader, Pages, startOfDay, useSearchState } from '../kit/index.ts'
+import { api, Button, DayFilter, Empty, Loading, PageHeader, Pages, startOfDay, TableHead, useSearchState } from '../kit/index.ts'
 import { SelectFilter, useFormats, useRoleTitles } from './parts.tsx'
 import { useSession } from './queries.ts'
 import { useWords } from './words.tsx'
@@ -58,15 +58,7 @@ function Entries({ entries }: Readonly<{ entries: readonly RecordEntry[] }>) {
   if (entries.length === 0) return <Empty title={words.empty} tone="off" />
   return (
     <table className="plain-table stack record" aria-label={words.title}>
-      <thead>
-        <tr>
-          {[words.what, words.about, words.who, words.when, words.details].map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead titles={[words.what, words.about, words.who, words.when, words.details]} />
       <tbody>
         {entries.map(({ id, at, actor, action, user, details }) => (
           <tr key={id}>
