@@ -145,6 +145,7 @@ describe('every npm and vitest command of docs/development.md runs something', (
   async function readTestFiles(config: string, isWhole: boolean): Promise<readonly string[]> {
     vi.resetModules()
     vi.stubEnv('TENANTRY_TESTS', isWhole ? 'all' : '')
+    vi.stubEnv('CHANGED_AREAS', undefined)
     try {
       const { default: read } = (await import(resolve(config))) as { default: { test: { include: string[]; exclude: string[] } } }
       const { include, exclude } = read.test

@@ -47,16 +47,16 @@ test('an object has at most as many fields as the longest import has passwords',
 test.each([
   ['of anyone', open],
   ['of an agent', { kind: 'agent' }],
-] as const)('a body %s with 250,000 wrong keys is refused before its schema costs seconds', async (_, auth) => {
-  const body = z.strictObject({ values: z.record(z.string().regex(/^[a-z]+$/), z.unknown()) })
+] as const)('a body %s with 250,000 wrong keys is refused before its schema reads them', async (_, auth) => {
+  let read = 0
+  const key = z.string().refine(() => ++read < 0)
+  const body = z.strictObject({ values: z.record(key, z.unknown()) })
   const shared = { auth, body, bodyLimit: 8e6, returns: empty, audit: { none: 'a test' }, summary: 'Takes keys' } as const
   const agent = async () => ({ kind: 'agent', hostId: 'h1', name: 'host-1', instanceId: 'one' }) as never
   const served = [serve(endpoint({ method: 'POST', path: '/it', ...shared }), () => undefined)]
   const { url } = await servedApp(served, { authenticate: { agent }, clock: manualClock() })
   const text = `{"values":{${Array.from({ length: 250_000 }, (_, n) => `"!${n}":1`).join()}}}`
-  const before = process.cpuUsage()
   const answer = await fetch(`${url}/it`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: text })
-  const { user, system } = process.cpuUsage(before)
   expect(((await answer.json()) as { message: string }).message).toBe('values: must have at most 10000 fields, not 250000')
-  expect((user + system) / 1000).toBeLessThan(600)
+  expect(read).toBe(0)
 })
