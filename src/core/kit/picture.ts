@@ -1,3 +1,4 @@
+import { withoutMetadata } from './picture-metadata.ts'
 import { problem } from './problem.ts'
 
 /** Pixels of each side: a small file may unpack to a picture that a phone cannot show. */
@@ -99,10 +100,10 @@ export function readPicture(bytes: Uint8Array, { minSide, maxSide }: PictureLimi
   return { contentType: form.contentType, width, height }
 }
 
-/** The picture of an uploaded part. Throws VALIDATION, naming the part. */
-export function pictureOf(bytes: Uint8Array, { part, ...limits }: PictureLimits & Readonly<{ part: string }>): Picture {
+/** The picture of an uploaded part; `content` is what may be stored: without metadata. Throws VALIDATION, naming the part. */
+export function pictureOf(bytes: Uint8Array, { part, ...limits }: PictureLimits & Readonly<{ part: string }>) {
   const read = readPicture(bytes, limits)
-  if (!('refused' in read)) return read
+  if (!('refused' in read)) return { ...read, content: withoutMetadata(bytes, read) }
   const reason = refusalText(read, limits)
   throw problem('VALIDATION', `${part} ${reason}`, { details: [{ path: part, reason }] })
 }

@@ -27,8 +27,7 @@ const unfinishedMs = 24 * 60 * 60_000
 export async function putLogo(deps: BrandingDeps, actor: PlatformPrincipal, { upload }: Readonly<{ upload: Upload }>) {
   const { db, clock, random, objects } = deps
   const { tenantId } = actor
-  const content = await bytesOf(upload)
-  const image = pictureOf(content, { part: 'file', ...logoLimits })
+  const { content, ...image } = pictureOf(await bytesOf(upload), { part: 'file', ...logoLimits })
   const id = newId(random, 'logo')
   await insertLogo(db, { id, tenantId, image, bytes: content.length, at: isoNow(clock), eraseAt: isoIn(clock, unfinishedMs) })
   const { sha256 } = await objects.put(logoKey({ id, tenantId }), wholeContent(content))

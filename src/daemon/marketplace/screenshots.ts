@@ -23,19 +23,18 @@ export async function addScreenshot(deps: MarketplaceDeps, actor: VendorActor, {
   const { db, clock, random, objects } = deps
   assertChangeable(await ownSubmission(db, actor, submissionId))
   await db.transaction().execute((tx) => countScreenshotChange(deps, tx, { id: submissionId }))
-  const bytes = await bytesOf(upload)
-  const { contentType, width, height } = pictureOf(bytes, { part: 'screenshot', ...screenshotSides })
+  const { contentType, width, height, content } = pictureOf(await bytesOf(upload), { part: 'screenshot', ...screenshotSides })
   // 26 characters of 5 bits: the id is the only key to the picture of an approved item.
   const row: Row = {
     ...{ id: `mss_${randomText(random, 26)}`, submission_id: submissionId, state: 'uploading', content_type: contentType },
-    ...{ bytes: bytes.length, width, height, sha256: sha256Hex(bytes), created_at: isoNow(clock) },
+    ...{ bytes: content.length, width, height, sha256: sha256Hex(content), created_at: isoNow(clock) },
   }
   await db.transaction().execute(async (tx) => {
     assertChangeable(await lockOwnSubmission(tx, actor, submissionId))
     await assertFew(deps, tx, row)
     await tx.insertInto('marketplace_screenshots').values(row).execute()
   })
-  await objects.put(screenshotKey(row.id), wholeContent(bytes))
+  await objects.put(screenshotKey(row.id), wholeContent(content))
   await db.transaction().execute(async (tx) => {
     const locked = await lockOwnSubmission(tx, actor, submissionId)
     assertChangeable(locked)

@@ -81,3 +81,71 @@ test.each([
 ])('a refused part is named with what to do', (bytes, message) => {
   expect(() => pictureOf(bytes, { part: 'logo', ...limits })).toThrow(message)
 })
+
+const place = ascii('48.1372, 11.5756')
+const tiff = (turned: number) => [
+  ...[...ascii('II'), 42, 0, ...little(8, 4), ...little(2, 2)],
+  ...[...little(0x8825, 2), 4, 0, ...little(1, 4), ...little(38, 4)],
+  ...[...little(0x0112, 2), 3, 0, ...little(1, 4), ...little(turned, 2), 0, 0],
+  ...little(0, 4),
+  ...place,
+]
+const exif = (turned: number) => segment(0xe1, [...ascii('Exif\0\0'), ...tiff(turned)])
+/** A progressive photo with what phones and editors write into it, and a second picture behind its end. */
+const aPhoto = (turned: number, isPlain = false) => {
+  const beside = (bytes: readonly number[]) => (isPlain ? [] : bytes)
+  const scan = [...segment(0xda, [1, 1, 0, 0, 63, 0]), 1, 0xff, 0, 0xff, 0xd3, 2]
+  return Uint8Array.from([
+    ...[0xff, 0xd8, ...segment(0xe0, [...ascii('JFIF'), 0]), ...beside(exif(turned))],
+    ...beside([...segment(0xed, [...ascii('Photoshop 3.0\0'), ...place]), ...segment(0xfe, place)]),
+    ...[...segment(0xe2, ascii('ICC_PROFILE\0\x01\x01')), ...beside(segment(0xe2, [...ascii('MPF\0'), ...place]))],
+    ...[...segment(0xee, ascii('Adobe')), ...segment(0xc2, frame(300, 120)), ...scan],
+    ...[...beside(segment(0xe1, [...ascii('http://ns.adobe.com/xap/1.0/\0'), ...place])), ...segment(0xc4, [0, 0]), ...scan],
+    ...[0xff, 0xd9, ...beside([0xff, 0xd8, ...exif(1), 0xff, 0xd9])],
+  ])
+}
+const pngChunk = (type: string, data: readonly number[]) => [0, 0, 0, data.length, ...ascii(type), ...data, 0, 0, 0, 0]
+const webpChunk = (type: string, data: readonly number[]) => [
+  ...ascii(type),
+  ...little(data.length, 4),
+  ...data,
+  ...(data.length % 2 ? [0] : []),
+]
+const contentOf = (bytes: Uint8Array) => Buffer.from(pictureOf(bytes, { part: 'logo', ...limits }).content)
+
+test('a photo that is stored does not say where it was taken', () => {
+  expect(contentOf(aPhoto(1))).toEqual(Buffer.from(aPhoto(1, true)))
+})
+
+test('a photo that is held upright stays so', () => {
+  const content = contentOf(aPhoto(6))
+  expect(content.includes(Buffer.from(place))).toBe(false)
+  const upright = segment(0xe1, [
+    ...[...ascii('Exif\0\0MM'), 0, 42, 0, 0, 0, 8, 0, 1],
+    ...[0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0],
+  ])
+  expect(content.includes(Buffer.from(upright))).toBe(true)
+  expect(contentOf(content)).toEqual(content)
+})
+
+test('texts and EXIF of a PNG are not stored', () => {
+  const plain = aPng(64, 64)
+  const [head, rest] = [plain.subarray(0, 33), plain.subarray(33)]
+  const beside = [...pngChunk('tEXt', place), ...pngChunk('eXIf', tiff(1)), ...pngChunk('tIME', place)]
+  expect(contentOf(Uint8Array.from([...head, ...beside, ...rest, ...place]))).toEqual(plain)
+})
+
+test('EXIF and XMP of a WebP are not stored, nor announced', () => {
+  const picture = [0x2f, ...little(63 | (63 << 14), 4), 0, 7]
+  const extended = (flags: number, more: readonly number[]) => {
+    const size = [flags, 0, 0, 0, ...little(63, 3), ...little(63, 3)]
+    const body = [...ascii('WEBP'), ...webpChunk('VP8X', size), ...webpChunk('VP8L', picture), ...more]
+    return Uint8Array.from([...ascii('RIFF'), ...little(body.length, 4), ...body])
+  }
+  const photo = extended(0x1c, [...webpChunk('EXIF', tiff(1)), ...webpChunk('XMP ', place)])
+  expect(contentOf(photo)).toEqual(Buffer.from(extended(0x10, [])))
+})
+
+test.each(images)('a %s without metadata is stored as it is', (_, make) => {
+  expect(contentOf(make(64, 64))).toEqual(Buffer.from(make(64, 64)))
+})
