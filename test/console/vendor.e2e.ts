@@ -46,6 +46,8 @@ async function linkOfMail(): Promise<string | undefined> {
   return undefined
 }
 
+const lastYear = new Date().getUTCFullYear() - 1
+
 test('a vendor opens the account by a link, confirms a submission, adds a screenshot, withdraws an item and logs out', async ({
   browser,
 }) => {
@@ -111,6 +113,8 @@ test('a vendor opens the account by a link, confirms a submission, adds a screen
     await page.locator('#main').getByText(text).waitFor()
     await look(page, name.toLowerCase())
   }
+  await page.goto(`${stage.url}/vendor/sales?year=${lastYear}`)
+  await page.getByText(`${lastYear}-01 to ${lastYear}-12`).waitFor()
   await page.getByRole('button', { name: 'Log out' }).click()
   await page.getByLabel('Mail address').waitFor()
   await page.goto(`${stage.url}/vendor/items`)

@@ -1,13 +1,27 @@
 import { useQuery } from '@tanstack/react-query'
 import { plural } from '../../core/kit/index.ts'
 import { moneyText, sumsOf } from '../../core/payments/index.ts'
-import { api, KeyValues, Link, Loaded, PageHeader, PlainList } from '../kit/index.ts'
+import { api, ChoiceFilter, KeyValues, Link, Loaded, PageHeader, PlainList, useSearchState } from '../kit/index.ts'
+
+/** Years to choose from, the present one first. */
+const shownYears = 6
+
+function recentYears(): string[] {
+  const year = new Date().getUTCFullYear()
+  return Array.from({ length: shownYears }, (_, back) => String(year - back))
+}
 
 export function Page() {
-  const query = useQuery({ queryKey: ['vendor', 'sales'], queryFn: () => api.vendor.listVendorSales() })
+  const [{ year }] = useSearchState()
+  const range = recentYears().some((one) => one === year) ? { from: `${year}-01`, to: `${year}-12` } : {}
+  const query = useQuery({
+    queryKey: ['vendor', 'sales', range],
+    queryFn: () => api.vendor.listVendorSales({ query: range }),
+  })
   return (
     <>
       <PageHeader title="Sales" answer="Before fee, tax, refunds and unpaid invoices." />
+      <ChoiceFilter label="Year" name="year" none="a year back" choices={recentYears().map((one) => ({ value: one, label: one }))} />
       <Loaded query={query}>
         {({ from, to, sales }) => (
           <>
