@@ -1,4 +1,4 @@
-import type { RunEffect } from '../../../core/boards/index.ts'
+import { type RunEffect, workerRole } from '../../../core/boards/index.ts'
 import type { TenantEventType } from '../../../core/events/index.ts'
 import { roleKey } from '../../../core/tasks/index.ts'
 import { insertJobs, type Tx, type Write } from '../../db/index.ts'
@@ -32,19 +32,31 @@ export async function publishStep(
   ]
   // Each event has the ids of its type; the list has lost which is whose.
   const events = steps.map((event) => ({ ...event, audience })) as unknown as Published[]
-  const notices = noticesOf({ run, effects, at }, isCheckpoint)
+  const notices = noticesOf({ run, board, effects, at, isNew })
   const jobs = notices.length === 0 ? [] : [insertJobs(clock, notices)]
   await recordEvents(tx, clock, { tenantId: run.tenantId, events, writes: [...writes, ...jobs] })
 }
 
-/** Phones of those who approve a checkpoint that waits now. Without a role that is the user who started the run. */
-function noticesOf({ run, effects, at }: Pick<AppliedStep, 'run' | 'effects' | 'at'>, isCheckpoint: (elementId: string) => boolean) {
-  const closed = new Set(effects.flatMap((effect) => (effect.type === 'closed' ? [effect.token.id] : [])))
+/**
+ * Phones of those who approve a checkpoint or fill in a form that waits now; tasks notify by themselves. Without a role that is the user who started
+ * the run. Not of a form that the same people reach by starting the run or by another form: they have the app open.
+ */
+function noticesOf({ run, board, effects, at, isNew }: AppliedStep & Readonly<{ isNew: boolean }>) {
+  const closed = effects.flatMap((effect) => (effect.type === 'closed' ? [effect.token] : []))
+  const formRole = (elementId: string) => {
+    const element = board.graph.elements.get(elementId)
+    return element?.kind === 'form' ? workerRole(board.definition, element.config) : undefined
+  }
+  const { startedBy } = run.state
   return effects.flatMap((effect) => {
-    if (effect.type !== 'opened' || !isCheckpoint(effect.token.elementId) || closed.has(effect.token.id)) return []
-    const notice = { tenantId: run.tenantId, kind: 'checkpoint', at } as const
-    if (effect.role !== null) return [noticeJob({ ...notice, role: roleKey(effect.role) }, null)]
-    return run.state.startedBy === null ? [] : [noticeJob({ ...notice, userId: run.state.startedBy }, null)]
+    if (effect.type !== 'opened' || closed.some(({ id }) => id === effect.token.id)) return []
+    const { token, role } = effect
+    const isForm = formRole(token.elementId) !== undefined
+    if (!isForm && board.graph.elements.get(token.elementId)?.kind !== 'checkpoint') return []
+    if (isForm && closed.some(({ elementId }) => formRole(elementId) === role)) return []
+    const notice = { tenantId: run.tenantId, kind: isForm ? 'task' : 'checkpoint', at } as const
+    if (role !== null) return [noticeJob({ ...notice, role: roleKey(role) }, isForm && isNew ? startedBy : null)]
+    return startedBy === null || (isForm && isNew) ? [] : [noticeJob({ ...notice, userId: startedBy }, null)]
   })
 }
 

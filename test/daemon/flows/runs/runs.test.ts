@@ -391,6 +391,37 @@ onBothDialects('runs', (fresh) => {
     expect(await submit({ people: 12 })).toMatchObject({ activeElementIds: ['t1'], seq: 2 })
   })
 
+  test('phones notify of a checkpoint, and of a form of others than those who have the app open', async () => {
+    const one = await room()
+    const notices = async () => {
+      const jobs = await one.db.selectFrom('jobs').select('payload').where('topic', 'like', 'notices.%').orderBy('id').execute()
+      await one.db.deleteFrom('jobs').where('topic', 'like', 'notices.%').execute()
+      return jobs.map(({ payload }) => {
+        const { kind, role, by, userId } = JSON.parse(payload)
+        return role === undefined ? [kind, userId] : [kind, role, by]
+      })
+    }
+    const own = { assignedRole: undefined, assignedTo: 'starter' }
+    const forms = { f1: own, f2: { assignedRole: 'teacher' }, f3: { assignedRole: 'teacher' }, f4: own }
+    const run = await aRun(one, await aBoard(one, 's > f1 > f2 > f3 > c1 > f4 > e', forms))
+    const step = (who: string, elementId: string, action: 'submit' | 'approve' = 'submit') =>
+      one
+        .as(who)
+        .advanceRun({ params: { id: run.id }, body: { elementId, action, ...(action === 'submit' ? { data: { people: 1 } } : {}) } })
+    expect(await notices()).toEqual([])
+    await step('anna', 'f1')
+    expect(await notices()).toEqual([['task', 'teacher', null]])
+    await step('tim', 'f2')
+    expect(await notices()).toEqual([])
+    await step('tim', 'f3')
+    expect(await notices()).toEqual([['checkpoint', 'school-principal', null]])
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    await step('ben', 'c1', 'approve')
+    expect(await notices()).toEqual([['task', 'anna']])
+    await aRun(one, await aBoard(one, 's > f1 > e', { f1: { assignedRole: 'teacher' } }))
+    expect(await notices()).toEqual([['task', 'teacher', 'anna']])
+  })
+
   test('readers are those with a part in the run', async () => {
     const one = await room()
     const id = await aBoard(one, 's > t1 > e')
