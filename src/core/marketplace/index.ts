@@ -41,3 +41,4 @@ export {
 } from './vendor-account.ts'
 export { vendorContract } from './vendor-contract.ts'
 export { vendorHeader } from './vendor-page.ts'
+export { withdrawalMail } from './withdrawal-mail.ts'

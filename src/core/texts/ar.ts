@@ -35,6 +35,12 @@ export const ar: Texts = {
   'maintenance.cancelled.what': 'لن يجري التحديث المعلن لخادم محادثة {organisation}.',
   'maintenance.reverted.subject': 'تعود محادثة {organisation} إلى إصدارها السابق',
   'maintenance.reverted.what': 'يُتراجع عن تحديث خادم محادثة {organisation}. لن تكون المحادثة متاحة لوقت قصير مرة أخرى.',
+  'withdrawn.subject': '{item} لم يعد معروضًا',
+  'withdrawn.what': 'تستخدم {organisation} {item} من السوق. سحبه مزوّده: لن يتلقى تحديثات بعد الآن.',
+  'withdrawn.free': 'يبقى مثبتًا حتى تزيله.',
+  'withdrawn.until': 'دُفع ثمنه حتى: {until}. ثم ينتهي دون أي خصم آخر.',
+  'withdrawn.period': 'ينتهي مع الفترة المدفوعة، دون أي خصم آخر.',
+  'withdrawn.else': 'وحداتكم: {url}',
   'notice.task': '{organisation}: لديك مهمة جديدة. افتح التطبيق لرؤيتها.',
   'notice.checkpoint': '{organisation}: مطلوب موافقتك. افتح التطبيق لإعطائها.',
 }

@@ -36,6 +36,13 @@ export const de: Texts = {
   'maintenance.reverted.subject': 'Der Chat von {organisation} kehrt zur vorigen Version zurück',
   'maintenance.reverted.what':
     'die Aktualisierung des Chat-Servers von {organisation} wird zurückgenommen. Der Chat ist dafür noch einmal kurz nicht erreichbar.',
+  'withdrawn.subject': '{item} wird nicht mehr angeboten',
+  'withdrawn.what':
+    '{organisation} verwendet {item} aus dem Marktplatz. Der Anbieter hat es zurückgezogen: Es bekommt keine Aktualisierungen mehr.',
+  'withdrawn.free': 'Es bleibt installiert, bis Sie es entfernen.',
+  'withdrawn.until': 'Es ist bis {until} bezahlt. Dann endet es ohne weitere Abbuchung.',
+  'withdrawn.period': 'Es endet mit dem bezahlten Zeitraum, ohne weitere Abbuchung.',
+  'withdrawn.else': 'Ihre Module: {url}',
   'notice.task': '{organisation}: Sie haben eine neue Aufgabe. Öffnen Sie die App, um sie zu sehen.',
   'notice.checkpoint': '{organisation}: Ihre Freigabe wird gebraucht. Öffnen Sie die App, um sie zu geben.',
 }

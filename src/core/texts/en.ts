@@ -35,6 +35,12 @@ export const en = {
   'maintenance.reverted.subject': 'The chat of {organisation} returns to its former version',
   'maintenance.reverted.what':
     'The update of the chat server of {organisation} is taken back. The chat is unavailable for a short time again.',
+  'withdrawn.subject': '{item} is no longer offered',
+  'withdrawn.what': '{organisation} uses {item} from the marketplace. Its vendor withdrew it: it gets no more updates.',
+  'withdrawn.free': 'It stays installed until you remove it.',
+  'withdrawn.until': 'It is paid until {until}. Then it ends, without another charge.',
+  'withdrawn.period': 'It ends with the period that is paid, without another charge.',
+  'withdrawn.else': 'Your modules: {url}',
   'notice.task': '{organisation}: you have a new task. Open the app to see it.',
   'notice.checkpoint': '{organisation}: your approval is needed. Open the app to give it.',
 }

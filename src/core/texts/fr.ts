@@ -36,6 +36,12 @@ export const fr: Texts = {
   'maintenance.reverted.subject': 'La messagerie de {organisation} revient à sa version précédente',
   'maintenance.reverted.what':
     'La mise à jour du serveur de messagerie de {organisation} est annulée. La messagerie sera encore une fois indisponible un court instant.',
+  'withdrawn.subject': '{item} n’est plus proposé',
+  'withdrawn.what': '{organisation} utilise {item} de la place de marché. Son éditeur l’a retiré : il ne reçoit plus de mises à jour.',
+  'withdrawn.free': 'Il reste installé jusqu’à ce que vous le supprimiez.',
+  'withdrawn.until': 'Il est payé jusqu’à cette date : {until}. Il prend fin ensuite, sans autre débit.',
+  'withdrawn.period': 'Il prend fin avec la période payée, sans autre débit.',
+  'withdrawn.else': 'Vos modules : {url}',
   'notice.task': '{organisation} : vous avez une nouvelle tâche. Ouvrez l’application pour la voir.',
   'notice.checkpoint': '{organisation} : votre accord est demandé. Ouvrez l’application pour le donner.',
 }

@@ -35,6 +35,12 @@ export const tr: Texts = {
   'maintenance.cancelled.what': '{organisation} sohbet sunucusunun duyurulan güncellemesi yapılmayacak.',
   'maintenance.reverted.subject': '{organisation} sohbeti önceki sürümüne dönüyor',
   'maintenance.reverted.what': '{organisation} sohbet sunucusunun güncellemesi geri alınıyor. Sohbete kısa bir süre daha ulaşılamayacak.',
+  'withdrawn.subject': '{item} artık sunulmuyor',
+  'withdrawn.what': '{organisation}, pazar yerinden {item} kullanıyor. Sağlayıcısı onu geri çekti: artık güncellenmeyecek.',
+  'withdrawn.free': 'Siz kaldırana kadar yüklü kalır.',
+  'withdrawn.until': 'Ödemesi şu tarihe kadar yapılmıştır: {until}. Sonra başka bir tahsilat olmadan sona erer.',
+  'withdrawn.period': 'Ödenen dönemle birlikte, başka bir tahsilat olmadan sona erer.',
+  'withdrawn.else': 'Modülleriniz: {url}',
   'notice.task': '{organisation}: yeni bir göreviniz var. Görmek için uygulamayı açın.',
   'notice.checkpoint': '{organisation}: onayınız gerekiyor. Vermek için uygulamayı açın.',
 }

@@ -21,6 +21,7 @@ import { installItem } from './install-item.ts'
 import { deleteOldCounts } from './intake.ts'
 import { uninstallItem, updateInstalled } from './leave-item.ts'
 import { mailTopic, mailVendor } from './mail-vendor.ts'
+import { mailThoseWhoHaveIt, mailWithdrawal, withdrawnMailTopic, withdrawnTopic } from './mail-withdrawal.ts'
 import { listItems, listSubmissions, listVendors, showSubmission } from './operate-marketplace.ts'
 import { publishSeeds } from './publish-seeds.ts'
 import { remindOfReview, reviewDueTopic } from './review-due.ts'
@@ -138,6 +139,8 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
     [announceTopic]: announce(deps),
     [reviewDueTopic]: remindOfReview(deps),
     [vendorLinkTopic]: mailVendorLink(deps),
+    [withdrawnTopic]: mailThoseWhoHaveIt(deps),
+    [withdrawnMailTopic]: mailWithdrawal(deps),
   }),
   loops: (deps) => [{ name: 'publish the flows of config/marketplace', everyMs: 24 * 60 * 60_000, run: () => publishSeeds(deps) }],
   cleanup: (deps) => [

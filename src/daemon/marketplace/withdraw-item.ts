@@ -4,6 +4,7 @@ import { recordAudit } from '../audit/index.ts'
 import { announceItem } from './announce-item.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { replaceItem } from './items.repo.ts'
+import { enqueueWithdrawal } from './mail-withdrawal.ts'
 import { lockOwnItem, vendorItemView } from './vendor-account.ts'
 
 /**
@@ -19,6 +20,7 @@ export const withdrawItem = (deps: MarketplaceDeps, actor: VendorActor, { id }: 
     await replaceItem(tx, next)
     await deps.payments.endsChanged(tx, { itemId: id })
     await announceItem(deps, tx, id)
+    await enqueueWithdrawal(deps, tx, { itemId: id, withdrawnAt: now })
     const view = await vendorItemView(tx, next)
     const data = { itemId: id, slug: item.slug, vendorId: item.vendorId, installations: view.installations }
     await recordAudit(tx, deps.clock, { actor, action: 'marketplace.item-withdrawn', subject: item.slug, data })

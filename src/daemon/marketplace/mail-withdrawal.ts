@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { withdrawalMail } from '../../core/marketplace/index.ts'
+import { textLanguageOf } from '../../core/texts/index.ts'
+import { rolesWith } from '../../core/users/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { tenantById } from '../tenants/index.ts'
+import { activeUsersWithRole, findUserById } from '../users/index.ts'
+import type { MarketplaceDeps } from './deps.ts'
+import { findItem, type ItemRecord } from './items.repo.ts'
+import { findSubscription } from './subscriptions.repo.ts'
+
+/** The first finds whom a withdrawal concerns, the second mails one of them. */
+export const withdrawnTopic = 'marketplace.withdrawn'
+export const withdrawnMailTopic = 'marketplace.withdrawn-mail'
+
+const Withdrawn = z.object({ itemId: z.string(), withdrawnAt: z.string() })
+const OfUser = Withdrawn.extend({ userId: z.string() })
+
+type Withdrawn = Readonly<{ itemId: string; withdrawnAt: string }>
+
+export const enqueueWithdrawal = ({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, withdrawn: Withdrawn): Promise<void> =>
+  enqueueJob(tx, clock, { topic: withdrawnTopic, payload: withdrawn })
+
+const tenantsAtOnce = 100
+
+/** A mail for each user who manages the marketplace of an organisation that has the item. A repeated one keeps its id. */
+export const mailThoseWhoHaveIt =
+  ({ db, clock, roles }: Pick<MarketplaceDeps, 'db' | 'clock' | 'roles'>): JobHandler =>
+  async (payload, { signal }) => {
+    const withdrawn = Withdrawn.parse(payload)
+    if (!isStill(await findItem(db, withdrawn.itemId), withdrawn)) return
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      signal?.throwIfAborted()
+      after = await db.transaction().execute((tx) => enqueueMails(tx, after as string))
+    }
+
+    async function enqueueMails(tx: Tx, last: string): Promise<string | undefined> {
+      const tenants = await tx
+        .selectFrom('marketplace_subscriptions')
+        .select('tenant_id as tenantId')
+        .where('item_id', '=', withdrawn.itemId)
+        .where('status', '=', 'active')
+        .where('tenant_id', '>', last)
+        .orderBy('tenant_id')
+        .limit(tenantsAtOnce)
+        .execute()
+      for (const { tenantId } of tenants) {
+        const managers = new Set<string>()
+        for (const role of rolesWith(roles, 'manageMarketplace'))
+          for (const userId of await activeUsersWithRole(tx, { tenantId, role })) managers.add(userId)
+        for (const userId of managers)
+          await enqueueJob(tx, clock, { topic: withdrawnMailTopic, payload: { ...withdrawn, userId }, pool: 'mail' })
+      }
+      return tenants.length < tenantsAtOnce ? undefined : tenants.at(-1)?.tenantId
+    }
+  }
+
+/** An item that an operator publishes again is not withdrawn any more. */
+const isStill = (item: ItemRecord | undefined, { withdrawnAt }: Withdrawn): item is ItemRecord => item?.withdrawnAt === withdrawnAt
+
+/** What is true when the mail leaves: the queue holds neither addresses nor names. */
+export const mailWithdrawal =
+  ({ db, mailer, baseUrl }: Pick<MarketplaceDeps, 'db' | 'mailer' | 'baseUrl'>): JobHandler =>
+  async (payload, { signal }) => {
+    const { userId, ...withdrawn } = OfUser.parse(payload)
+    const [item, user] = [await findItem(db, withdrawn.itemId), await findUserById(db, userId)]
+    if (!isStill(item, withdrawn) || !user?.email || user.status !== 'active') return
+    const [tenant, installed] = [
+      await tenantById(db, user.tenantId),
+      await findSubscription(db, { tenantId: user.tenantId, itemId: item.id }),
+    ]
+    if (tenant?.status !== 'active' || installed?.status !== 'active') return
+    const mail = withdrawalMail(textLanguageOf(user.locale), {
+      ...{ organisation: tenant.name, item: item.name, timeZone: tenant.timeZone ?? 'UTC', url: `${baseUrl}/school/modules` },
+      paid: installed.priceModel === null ? undefined : installed.paidUntil,
+    })
+    await mailer.send({ id: `${item.id}_${userId}_${withdrawn.withdrawnAt.replace(/\D/g, '')}`, to: user.email, ...mail }, signal)
+  }
