@@ -1,5 +1,3 @@
-import { Sha256 } from '@smithy/core/checksum'
-import { SignatureV4 } from '@smithy/signature-v4'
 import { type Clock, type Problem, printable, problem } from '../../core/kit/index.ts'
 import type { Config } from '../config/index.ts'
 
@@ -79,6 +77,8 @@ export type AccessKey = Readonly<{ accessKeyId: string; secretAccessKey: string 
 
 /** The headers of a form for the session service, with an AWS signature of version 4; `host` is left to `fetch`. */
 async function signedHeaders(url: URL, body: string, { key, region, at }: Readonly<{ key: AccessKey; region: string; at: Date }>) {
+  // Loaded on use: few daemons ask for sessions, and these take 2 MB.
+  const [{ Sha256 }, { SignatureV4 }] = await Promise.all([import('@smithy/core/checksum'), import('@smithy/signature-v4')])
   const signer = new SignatureV4({ credentials: key, region, service: 'sts', sha256: Sha256, applyChecksum: false })
   const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8', host: url.host }
   const { protocol, hostname, pathname: path } = url
