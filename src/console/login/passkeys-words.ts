@@ -10,7 +10,8 @@ export const words = {
   atProvider: 'This account logs in at the provider. Passkeys are for accounts with a password.',
   add: 'Add a passkey…',
   addTitle: 'Add a passkey?',
-  addEffect: 'Your browser asks where to store it, and for your PIN, finger or face. Whoever unlocks that device can then log in as you.',
+  addEffect:
+    'Your browser asks where to store it, and for your PIN, finger or face. A person who unlocks that device can then log in as you.',
   name: 'Name, such as “Phone”',
   remove: 'Remove…',
   removeTitle: (name: string) => `Remove passkey ${name}?`,

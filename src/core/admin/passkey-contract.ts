@@ -30,7 +30,7 @@ const bytes = (most: number) =>
 const Key = z.object({ type: z.literal('public-key'), id: z.string() })
 const UserVerification = z.literal('required')
 
-/** What `navigator.credentials.create` is called with; bytes are in base64url. */
+/** The options of `navigator.credentials.create`, with bytes in base64url. */
 const Creation = z.object({
   challenge: z.string(),
   rp: z.object({ id: z.string(), name: z.string() }),
@@ -47,18 +47,18 @@ const Creation = z.object({
 })
 export type PasskeyCreation = z.output<typeof Creation>
 
-/** What `navigator.credentials.get` is called with; bytes are in base64url. */
+/** The options of `navigator.credentials.get`, with bytes in base64url. */
 const Request = z.object({ challenge: z.string(), rpId: z.string(), timeout: z.int(), userVerification: UserVerification })
 export type PasskeyRequest = z.output<typeof Request>
 
 const credentialId = bytes(1400)
 const clientDataJSON = bytes(4000)
 
-/** What the browser answers when it made a passkey. */
+/** The answer of a browser that made a passkey. */
 const Attestation = z.strictObject({ id: credentialId, clientDataJSON, attestationObject: bytes(8000) })
 export type PasskeyAttestation = z.output<typeof Attestation>
 
-/** What the browser answers at a login. */
+/** The answer of a browser at a login. */
 const Assertion = z.strictObject({
   id: credentialId,
   clientDataJSON,

@@ -18,7 +18,6 @@ export async function cleanExpiredCredentials(tx: Tx, clock: Clock): Promise<Cle
   const tokens = await tx.deleteFrom('api_tokens').where('expires_at', '<=', now).executeTakeFirst()
   const sessions = await tx.deleteFrom('admin_sessions').where('expires_at', '<=', now).executeTakeFirst()
   await tx.deleteFrom('admin_cli_logins').where('expires_at', '<=', now).execute()
-  await tx.deleteFrom('admin_passkey_challenges').where('expires_at', '<=', now).execute()
   await tx.deleteFrom('login_failures').where('forget_at', '<=', now).execute()
   await tx.deleteFrom('login_networks').where('last_login_at', '<=', isoIn(clock, -knownNetworkMs)).execute()
   await deleteOldRevocations(tx, clock)

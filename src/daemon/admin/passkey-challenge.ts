@@ -28,9 +28,13 @@ export function makeChallenge(deps: Pick<AdminDeps, 'random' | 'clock' | 'keyrin
 type TakeDeps = Pick<AdminDeps, 'db' | 'clock' | 'keyring'>
 type Answered = Readonly<{ cookie: string | undefined; sessionId: string | null }>
 
-/** The challenge of the cookie, once on all replicas, whether its answer holds or not. Throws LOGIN_FAILED. */
+/**
+ * The challenge of the cookie, once on all replicas, whether its answer holds or not. Those that expired on every clock are deleted here: the
+ * table holds the answers of ten minutes. Throws LOGIN_FAILED.
+ */
 export async function takeChallenge(deps: TakeDeps, { cookie, sessionId }: Answered): Promise<string> {
   const found = cookies.open(deps, cookie)
+  await deps.db.deleteFrom('admin_passkey_challenges').where('expires_at', '<=', isoIn(deps.clock, -passkeyMs)).execute()
   const isTaken =
     found?.sessionId === sessionId &&
     (await deps.db

@@ -16,7 +16,7 @@ import { verifyAssertion } from './verify-passkey.ts'
 
 type Deps = Omit<AdminDeps, 'keys' | 'revocations'>
 
-/** What the browser is asked for, and the cookie that ties its answer to it. Throws CONFIG. */
+/** The options for the browser, and the cookie that ties its answer to it. Throws CONFIG. */
 export function beginPasskeyLogin(deps: Deps): Readonly<{ request: PasskeyRequest; cookie: string }> {
   const party = assertRelyingParty(deps)
   const { challenge, cookie } = makeChallenge(deps, null)
@@ -66,7 +66,7 @@ async function openSession(
     .where('provider_subject', 'is', null)
     .modifyEnd(forUpdate(tx))
     .executeTakeFirst()
-  if (!current) return 'the account is disabled'
+  if (!current) return 'the account is disabled, or logs in at the provider'
   if (!(await recordPasskeyUse(tx, { id: passkey.id, signCount, at }))) return 'the passkey was removed or used meanwhile'
   await tx.updateTable('admin_accounts').set({ last_login_at: at }).where('id', '=', account.id).execute()
   const sessionId = newId(random, 'ses')

@@ -47,7 +47,7 @@ export async function recordPasskeyUse(tx: Tx, { id, signCount, at }: Use): Prom
   return used.numUpdatedRows > 0n
 }
 
-/** Of an account that is reset: the device with the passkeys may be lost. The number of them. */
+/** For a reset of the account: the device with its passkeys may be lost. Returns their number. */
 export async function deletePasskeysOf(tx: Tx, accountId: string): Promise<number> {
   const deleted = await tx.deleteFrom('admin_passkeys').where('account_id', '=', accountId).executeTakeFirst()
   return Number(deleted.numDeletedRows)

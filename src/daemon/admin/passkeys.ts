@@ -24,7 +24,7 @@ export async function listPasskeys({ db }: Pick<Deps, 'db'>, actor: AdminActor, 
 
 const publicForm = ({ id, name, createdAt, lastUsedAt }: StoredPasskey): Passkey => ({ id, name, createdAt, lastUsedAt })
 
-/** What the browser is asked for, and the cookie that ties its answer to the session. Throws CONFLICT, CONFIG. */
+/** The options for the browser, and the cookie that ties its answer to the session. Throws CONFLICT, CONFIG. */
 export async function beginPasskey(deps: Deps, actor: AdminActor): Promise<Readonly<{ creation: PasskeyCreation; cookie: string }>> {
   const party = assertRelyingParty(deps)
   const account = await accountById(deps.db, actor.accountId)
