@@ -52,7 +52,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['audit', 'list verify export checkpoint public-key', async () => (await import('./audit/index.ts')).audit],
   ['settings', 'list', async () => (await import('./service/index.ts')).settings],
   ['tokens', 'list create revoke', async () => (await import('./admin/index.ts')).tokens],
-  ['accounts', 'list create disable role', async () => (await import('./admin/index.ts')).accounts],
+  ['accounts', 'list create disable role passkeys remove-passkey', async () => (await import('./admin/index.ts')).accounts],
   ['contexts', 'list use remove', async () => (await import('./admin/index.ts')).contexts],
   ['completion', 'bash zsh fish names', async () => (await import('./completion/index.ts')).completionOf(wholeTree)],
 ]

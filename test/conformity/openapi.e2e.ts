@@ -61,6 +61,7 @@ const unreachable = {
   'GET /api/public/logos/{logoId}': 'a school uploads it as a file, and its id is random',
   'GET /api/public/marketplace/screenshots/{id}': 'a vendor uploads them in its session, whose link is only in a mail',
   'GET /api/admin/marketplace/screenshots/{id}': 'as the public ones',
+  'DELETE /api/admin/v1/passkeys/{id}': 'a browser makes it, at an address with a name',
 }
 
 /** Other calls of this run uninstall, pause or withdraw modules, in any order; calls of modules have end-to-end tests with a real service. */

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, onTestFinished } from 'vitest'
+import { freePort } from '../../src/demo/stage.ts'
 import { closePages, test } from './browser.ts'
-import { anAccountOf, assertClean, type ConsoleStage, logIn, openConsoleStage, openPage } from './support.ts'
+import { anAccountOf, assertAccessible, assertClean, type ConsoleStage, logIn, openConsoleStage, openPage, screenshots } from './support.ts'
 
 const hostile = `<img src=x onerror="document.title='taken'"><b>"'`
 
@@ -11,7 +12,9 @@ let stage: ConsoleStage
 let account: Awaited<ReturnType<typeof anAccountOf>>
 
 beforeAll(async () => {
-  stage = await openConsoleStage({ boxes: 1, tenantName: hostile })
+  const port = await freePort(0)
+  // Passkeys need a name.
+  stage = await openConsoleStage({ boxes: 1, tenantName: hostile, port, env: { TENANTRY_PUBLIC_URL: `http://localhost:${port}` } })
   account = await anAccountOf(stage, 'operator')
 })
 test.afterAll(async ({ browser }) => {
@@ -28,14 +31,61 @@ test('a session that ended elsewhere leads to the login, and the right password 
   await page.getByRole('heading', { name: 'Log in' }).waitFor()
   await page.getByLabel('Name').fill(account.name)
   await page.getByLabel('Password').fill('wrong')
-  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('button', { name: 'Log in', exact: true }).click()
   await page.getByText('LOGIN_FAILED').waitFor()
   await page.getByLabel('Password').fill(account.password)
-  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('button', { name: 'Log in', exact: true }).click()
   await page.getByRole('table', { name: 'Boxes' }).waitFor()
   expect(page.url()).toBe(`${stage.url}/console/boxes?q=kita`)
   await page.getByRole('button', { name: 'Log out' }).click()
   await page.getByRole('heading', { name: 'Log in' }).waitFor()
+  assertClean(page)
+})
+
+test('a person adds a passkey, logs in with it alone, and removes it', async ({ browser }) => {
+  const page = await openPage(browser)
+  const devices = await page.context().newCDPSession(page)
+  await devices.send('WebAuthn.enable')
+  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true } as const
+  const { authenticatorId } = await devices.send('WebAuthn.addVirtualAuthenticator', {
+    options: { ...options, isUserVerified: true, automaticPresenceSimulation: true },
+  })
+  await logIn(page, stage, account, '/passkeys')
+  await page.getByText('It logs in without password').waitFor()
+  await assertAccessible(page)
+  const add = async (name: string) => {
+    await page.getByRole('button', { name: 'Add a passkey…' }).click()
+    await page.getByLabel('Name').fill(name)
+    await page.getByRole('button', { name: 'Add passkey' }).click()
+  }
+  await add('Phone')
+  await page.getByRole('table', { name: 'Passkeys' }).getByText('Phone').waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'passkeys', { narrow: true })
+  await add('Phone again')
+  await page.getByText('This device has a passkey of this account already.').waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Log out' }).click()
+
+  const byPasskey = page.getByRole('button', { name: 'Log in with a passkey' })
+  await byPasskey.waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'login-passkey', { narrow: true })
+  await devices.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false })
+  await byPasskey.click()
+  await page.getByText('it was cancelled, or took too long').waitFor()
+  await devices.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true })
+  await byPasskey.click()
+  await page.getByRole('button', { name: 'Log out' }).waitFor()
+
+  await page.goto(`${stage.url}/console/passkeys`)
+  await page.getByRole('button', { name: 'Remove… Phone' }).click()
+  await assertAccessible(page)
+  await page.getByRole('button', { name: 'Remove passkey' }).click()
+  await page.getByText('No passkey yet.').first().waitFor()
+  await page.getByRole('button', { name: 'Log out' }).click()
+  await byPasskey.click()
+  await page.getByText('The passkey was not accepted').waitFor()
   assertClean(page)
 })
 

@@ -22,14 +22,14 @@ const screenshotFolder = process.env.CONSOLE_SCREENSHOTS ?? '.tenantry/console-s
 /** Threads run compiled code alone. */
 const rehearsalWorker = pathToFileURL(resolve('dist/rehearsal/worker.js'))
 
-/** So many boxes of the demo's fleet; `tenantName`: the name of every tenant. */
-type FleetOptions = Readonly<{ boxes?: number; env?: Record<string, string>; tenantName?: string }>
+/** So many boxes of the demo's fleet; `tenantName`: the name of every tenant; `port`: of the daemon. */
+type FleetOptions = Readonly<{ boxes?: number; env?: Record<string, string>; tenantName?: string; port?: number }>
 
 export type ConsoleStage = Stage & Readonly<{ fleet: typeof simulatedFleet }>
 
 /** A daemon, its simulated hosts online and its boxes provisioned on the old version; the manifest has the new one. */
-export async function openConsoleStage({ boxes = 6, env = {}, tenantName }: FleetOptions = {}): Promise<ConsoleStage> {
-  const stage = await openStage(await freePort(0), { ...simulatedFleet.env, ...env }, rehearsalWorker)
+export async function openConsoleStage({ boxes = 6, env = {}, tenantName, port }: FleetOptions = {}): Promise<ConsoleStage> {
+  const stage = await openStage(port ?? (await freePort(0)), { ...simulatedFleet.env, ...env }, rehearsalWorker)
   const stop = new AbortController()
   const chosen = simulatedFleet.boxes.filter(({ slug, canary }) => canary || slug === simulatedFleet.unlucky)
   const fleet = { ...simulatedFleet, boxes: [...chosen, ...simulatedFleet.boxes.filter((box) => !chosen.includes(box))].slice(0, boxes) }
@@ -112,7 +112,7 @@ export async function logIn(
   await page.goto(`${url}/console${path}`)
   await page.getByLabel('Name').fill(name)
   await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('button', { name: 'Log in', exact: true }).click()
   await page.getByRole('navigation', { name: 'Pages' }).waitFor()
 }
 

@@ -3,7 +3,8 @@ import { useEffect, useState } from 'react'
 import { Input, Label, Text, TextField } from 'react-aria-components'
 import { isProblem } from '../../core/kit/index.ts'
 import { api, Brand, Button, Id, ProblemView, queryClient, Sheet, useAttempt, usePageTitle } from '../kit/index.ts'
-import { safe, targetOf, useProviderName } from './target.ts'
+import { arePasskeysSupported, getPasskey } from './passkey.ts'
+import { safe, targetOf, useLoginWays } from './target.ts'
 import { words } from './words.ts'
 
 type Step = 'login' | 'link' | 'password' | 'totp' | 'done'
@@ -38,7 +39,7 @@ export function LoginPage() {
         <p className="brand">
           <Brand />
         </p>
-        {step === 'login' && <ByProvider next={safe(next)} />}
+        {step === 'login' && <WithoutPassword next={safe(next)} onDone={advance} />}
         {step === 'login' && <Login onDone={onLogin} />}
         {step === 'link' && <ByLink token={token ?? ''} onDone={(setup) => onLogin(setup, '')} onOther={() => setStep('login')} />}
         {step === 'password' && <NewPassword current={given} onDone={(setup, password) => onLogin(setup, password)} />}
@@ -95,18 +96,33 @@ function Login({ onDone }: Readonly<{ onDone(setup: Setup, password: string): vo
   )
 }
 
-/** The button of the company account, where the daemon has one. */
-function ByProvider({ next }: Readonly<{ next: string }>) {
-  const name = useProviderName()
+type WithoutPasswordProps = Readonly<{ next: string; onDone(setup: Setup): void }>
+
+/** The buttons of the company account and of passkeys, where the daemon has them. */
+function WithoutPassword({ next, onDone }: WithoutPasswordProps) {
+  const { provider, passkeys } = useLoginWays() ?? {}
   const { busy, error, attempt } = useAttempt()
-  if (!name) return null
-  const begin = () => attempt(async () => location.assign((await api.admin.beginProviderLogin({ body: { next } })).address))
+  const hasPasskeys = passkeys && arePasskeysSupported()
+  if (!provider && !hasPasskeys) return null
+  const atProvider = () => attempt(async () => location.assign((await api.admin.beginProviderLogin({ body: { next } })).address))
+  const byPasskey = () =>
+    attempt(async () => {
+      const credential = await getPasskey(await api.admin.beginPasskeyLogin())
+      onDone((await api.admin.openConsoleByPasskey({ body: { credential } })).setup)
+    })
   return (
     <>
       {error !== undefined && <ProblemView error={error} />}
-      <Button look="primary" onPress={begin} isDisabled={busy}>
-        {words.byProvider(name)}
-      </Button>
+      {provider && (
+        <Button look="primary" onPress={atProvider} isDisabled={busy}>
+          {words.byProvider(provider)}
+        </Button>
+      )}
+      {hasPasskeys && (
+        <Button onPress={byPasskey} isDisabled={busy}>
+          {words.byPasskey}
+        </Button>
+      )}
       <p className="dim">{words.orByPassword}</p>
     </>
   )

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { Input, Label, TextField } from 'react-aria-components'
 import { ActionDialog, api, useWhoAmI } from '../kit/index.ts'
-import { useProviderName } from './target.ts'
+import { useLoginWays } from './target.ts'
 import { words } from './words.ts'
 
 /** Asks for password and code, and answers whether the session was proven. */
@@ -15,7 +15,7 @@ type ProofProps = Readonly<{ answer(isProven: boolean): void }>
 
 /** The provider's page takes the place of this one, so that the call is not repeated by itself. */
 function ProviderProof({ answer }: ProofProps) {
-  const name = useProviderName() ?? 'company account'
+  const name = useLoginWays()?.provider ?? 'company account'
   const next = location.pathname.replace(/^\/console/, '') + location.search
   return (
     <ActionDialog

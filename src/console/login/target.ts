@@ -10,14 +10,13 @@ export function targetOf(next: string | undefined) {
   return { to: path, search: parseSearch(query) as never, replace: true }
 }
 
-/** The name of the company account, where the daemon has one. Not a query: the end of a session clears those. */
-export function useProviderName(): string | undefined {
-  const [name, setName] = useState<string>()
+type LoginWays = Awaited<ReturnType<typeof api.admin.showLoginWays>>
+
+/** How operators may log in here, beside name and password. Not a query: the end of a session clears those. */
+export function useLoginWays(): LoginWays | undefined {
+  const [ways, setWays] = useState<LoginWays>()
   useEffect(() => {
-    void api.admin.showLoginWays().then(
-      ({ provider }) => setName(provider ?? undefined),
-      () => undefined,
-    )
+    void api.admin.showLoginWays().then(setWays, () => undefined)
   }, [])
-  return name
+  return ways
 }

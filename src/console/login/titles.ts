@@ -1,3 +1,4 @@
 export const titles = {
   cli: 'Log in a command line',
+  passkeys: 'Passkeys',
 } as const

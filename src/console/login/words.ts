@@ -9,6 +9,7 @@ export const words = {
   byPassword: 'Log in with name and password',
   linkHint: 'The link works once, within ten minutes, on this machine.',
   byProvider: (name: string) => `Log in with your ${name}`,
+  byPasskey: 'Log in with a passkey',
   orByPassword: 'or with name and password',
   provider: 'Logging in…',
   begin: 'Back to the login',

@@ -17,6 +17,7 @@ import {
   TokenId,
 } from './account.ts'
 import { consoleContract } from './console-contract.ts'
+import { passkeyContract } from './passkey-contract.ts'
 import { providerContract } from './provider-contract.ts'
 
 const base = '/api/admin/v1'
@@ -230,4 +231,11 @@ const tokens = {
   }),
 } as const satisfies Contract
 
-export const adminContract = { ...own, ...consoleContract, ...providerContract, ...accounts, ...tokens } as const satisfies Contract
+export const adminContract = {
+  ...own,
+  ...consoleContract,
+  ...providerContract,
+  ...passkeyContract,
+  ...accounts,
+  ...tokens,
+} as const satisfies Contract

@@ -12,6 +12,8 @@ export {
 export { type AccountStatus, accountStatus, accountStatuses, secondFactorOf } from './account-status.ts'
 export { backgroundHeader, consoleHeader, consoleIdleMs } from './console-session.ts'
 export { adminContract } from './contract.ts'
+export type { Passkey, PasskeyAssertion, PasskeyAttestation, PasskeyCreation, PasskeyRequest } from './passkey-contract.ts'
+export { maxPasskeys, passkeyCreation, passkeyMs, passkeyRequest, type RelyingParty, relyingPartyOf } from './passkeys.ts'
 export type { CliLogin } from './provider-contract.ts'
 export {
   type ProviderClaims,

@@ -26,7 +26,10 @@ export const providerContract = {
     path: `${base}/console/login-ways`,
     auth: open,
     perAddress: 5,
-    returns: z.object({ provider: z.string().nullable().meta({ description: 'Name of the company account that may log in' }) }),
+    returns: z.object({
+      provider: z.string().nullable().meta({ description: 'Name of the company account that may log in' }),
+      passkeys: z.boolean().meta({ description: 'Browsers allow passkeys at the public address of the daemon' }),
+    }),
     summary: 'Show how operators may log in',
   }),
   beginProviderLogin: endpoint({

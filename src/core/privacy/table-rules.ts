@@ -185,6 +185,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // the platform
   admin_accounts: operators,
   admin_cli_logins: operators,
+  admin_passkey_challenges: operators,
+  admin_passkeys: operators,
   admin_recovery_codes: operators,
   admin_sessions: operators,
   api_tokens: operators,

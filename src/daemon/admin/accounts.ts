@@ -19,6 +19,7 @@ import { accountById, accountByName, assertNotLastAdmin, publicAccount } from '.
 
 import type { AdminDeps } from './deps.ts'
 import { nameHash } from './login-attempts.ts'
+import { deletePasskeysOf } from './passkeys.repo.ts'
 import { hashPassword, makeInitialPassword } from './passwords.ts'
 import { endSessions } from './sessions.ts'
 
@@ -79,7 +80,7 @@ async function insertAccount(
 
 type ResetPasswordDeps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'revocations'>
 
-/** Sets a new initial password and ends the account's sessions. TOTP stays enabled. */
+/** Sets a new initial password, removes the passkeys and ends the account's sessions. TOTP stays enabled. */
 export async function resetPassword(
   { db, clock, random, revocations }: ResetPasswordDeps,
   actor: Actor,
@@ -93,8 +94,9 @@ export async function resetPassword(
     if (byProvider) throw problem('CONFLICT', `Account ${name} logs in at the provider and has no password here.`)
     const password = { password_hash: passwordHash, initial_password_expires_at: expiresAt }
     await tx.updateTable('admin_accounts').set(password).where('id', '=', id).execute()
+    const passkeys = await deletePasskeysOf(tx, id)
     await endSessions({ tx, clock }, id)
-    await recordAudit(tx, clock, { actor, action: 'account.password-reset', subject: name })
+    await recordAudit(tx, clock, { actor, action: 'account.password-reset', subject: name, data: { passkeys } })
   })
   await revocations.readNow()
   return { account: await publicAccount(db, id, isoNow(clock)), initialPassword, expiresAt }

@@ -1,4 +1,4 @@
-import { consoleHeader, adminContract as contract } from '../../core/admin/index.ts'
+import { consoleHeader, adminContract as contract, relyingPartyOf } from '../../core/admin/index.ts'
 import { isLoopback, isoNow, problem } from '../../core/kit/index.ts'
 import { pageHeaders, serveContract } from '../http/index.ts'
 import { publicAccounts } from './accounts.repo.ts'
@@ -7,6 +7,8 @@ import { approveCliLogin, beginCliLogin, finishCliLogin, showCliLogin } from './
 import { openConsole, openConsoleByLink } from './console-sessions.ts'
 import type { AdminDeps } from './deps.ts'
 import { login } from './login.ts'
+import { beginPasskeyLogin, openConsoleByPasskey } from './passkey-login.ts'
+import { addPasskey, beginPasskey, listPasskeys, removePasskey } from './passkeys.ts'
 import { changePassword } from './passwords.ts'
 import { assertCompanyLogin, beginProviderLogin, finishProviderLogin } from './provider-login.ts'
 import { reauthenticate } from './reauthenticate.ts'
@@ -58,7 +60,10 @@ export const adminRoutes = (deps: AdminDeps) =>
       setCookie(deps.console.deletedCookie)
       return undefined
     },
-    showLoginWays: () => ({ provider: deps.company?.provider.name ?? null }),
+    showLoginWays: () => ({
+      provider: deps.company?.provider.name ?? null,
+      passkeys: relyingPartyOf(deps.baseUrl) !== undefined,
+    }),
     beginProviderLogin: async ({ body, header, setCookie }) => {
       assertConsolePage(deps, header)
       assertCompanyLogin(deps)
@@ -72,6 +77,33 @@ export const adminRoutes = (deps: AdminDeps) =>
       const loginCookie = deps.console.loginCookieOf(header('cookie'))
       const { cookie, opened } = await finishProviderLogin(deps, { ...body, address, loginCookie })
       setCookie(deps.console.deletedLoginCookie)
+      setCookie(deps.console.cookie(cookie))
+      return opened
+    },
+    listPasskeys: async ({ actor, query }) => ({ passkeys: await listPasskeys(deps, actor, query) }),
+    beginPasskey: async ({ actor, setCookie }) => {
+      const { creation, cookie } = await beginPasskey(deps, actor)
+      setCookie(deps.console.passkeyCookie(cookie))
+      return creation
+    },
+    addPasskey: async ({ actor, body, header, setCookie }) => {
+      const cookie = deps.console.passkeyCookieOf(header('cookie'))
+      const passkey = await addPasskey(deps, actor, { ...body, cookie })
+      setCookie(deps.console.deletedPasskeyCookie)
+      return passkey
+    },
+    removePasskey: ({ actor, params }) => nothing(removePasskey(deps, actor, params)),
+    beginPasskeyLogin: ({ header, setCookie }) => {
+      assertConsolePage(deps, header)
+      const { request, cookie } = beginPasskeyLogin(deps)
+      setCookie(deps.console.passkeyCookie(cookie))
+      return request
+    },
+    openConsoleByPasskey: async ({ body, address, header, setCookie, setCaller }) => {
+      assertConsolePage(deps, header)
+      const challengeCookie = deps.console.passkeyCookieOf(header('cookie'))
+      const { cookie, opened } = await openConsoleByPasskey(deps, { ...body, challengeCookie, address, setCaller })
+      setCookie(deps.console.deletedPasskeyCookie)
       setCookie(deps.console.cookie(cookie))
       return opened
     },

@@ -50,6 +50,22 @@ type CliLoginTable = {
   proven_at: string | null
 }
 
+export type PasskeyTable = {
+  id: string
+  account_id: string
+  name: string
+  /** The id and the public key in COSE form that the authenticator gave, in base64url. */
+  credential_id: string
+  public_key: string
+  /** Uses that the authenticator counted; 0 where it does not count. */
+  sign_count: number
+  created_at: string
+  last_used_at: string | null
+}
+
+/** Challenges that a browser answered: each counts once. */
+type PasskeyChallengeTable = { hash: string; expires_at: string }
+
 type ApiTokenTable = {
   id: string
   name: string
@@ -73,6 +89,8 @@ declare module '../db/database.ts' {
     admin_recovery_codes: RecoveryCodeTable
     admin_sessions: AdminSessionTable
     admin_cli_logins: CliLoginTable
+    admin_passkeys: PasskeyTable
+    admin_passkey_challenges: PasskeyChallengeTable
     api_tokens: ApiTokenTable
     login_failures: LoginFailureTable
     login_networks: LoginNetworkTable

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { AccountName, proofMs, providerLoginMs, requiresTotp, roleOfGroups, textsOf, usedSecondFactor } from '../../core/admin/index.ts'
 import { type AdminRole, roleAtLeast } from '../../core/contract/index.ts'
-import { type AdminActor, asJson, isoIn, isoNow, newId, problem, type SystemActor } from '../../core/kit/index.ts'
+import { type AdminActor, isoIn, isoNow, newId, problem, type SystemActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import { isUniqueViolation, type WithTx } from '../db/index.ts'
-import { seal, unseal } from '../sealed/index.ts'
 import { accountById, accountOfSubject, type ProviderIdentity, type StoredAccount } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
 import { shown } from './login.ts'
 import type { CompanyLogin, ProviderLogin } from './login-provider.ts'
+import { sealedCookie } from './sealed-cookie.ts'
 import { addSession, endSessions, listOpenSessions, sessionExpiry, sessionMs } from './sessions.ts'
 import { tokenHash } from './tokens.ts'
 
@@ -31,7 +31,7 @@ const Attempt = z.strictObject({
   until: z.string(),
 })
 
-const place = { table: 'company_login', row: 'cookie', column: 'attempt' } as const
+const cookies = sealedCookie({ table: 'company_login', row: 'cookie', column: 'attempt' }, Attempt)
 const provider: SystemActor = { kind: 'system', name: 'login-provider' }
 
 /** A new attempt: the provider's address, and the cookie that ties its answer to this browser. Nothing is stored here. */
@@ -46,21 +46,13 @@ export async function beginProviderLogin(deps: WithCompany, { next, prove }: Rea
     until: isoIn(deps.clock, providerLoginMs),
   }
   const address = await deps.company.provider.addressOf(attempt, prove)
-  return { address, cookie: seal(deps, place, JSON.stringify(attempt)) }
+  return { address, cookie: cookies.seal(deps, attempt) }
 }
 
-function attemptIn({ keyring, clock }: Pick<Deps, 'keyring' | 'clock'>, cookie: string | undefined): z.output<typeof Attempt> {
-  const attempt = cookie === undefined ? undefined : Attempt.safeParse(asJson(openedOrEmpty(keyring, cookie))).data
-  if (attempt && attempt.until > isoNow(clock)) return attempt
+function attemptIn(deps: Pick<Deps, 'keyring' | 'clock'>, cookie: string | undefined): z.output<typeof Attempt> {
+  const attempt = cookies.open(deps, cookie)
+  if (attempt) return attempt
   throw problem('LOGIN_FAILED', 'This login was begun in another browser, or more than ten minutes ago. fix: begin it again')
-}
-
-function openedOrEmpty(keyring: Deps['keyring'], cookie: string): string {
-  try {
-    return unseal(keyring, place, cookie).reveal()
-  } catch {
-    return ''
-  }
 }
 
 type Answer = Readonly<{ query: string; loginCookie: string | undefined; address: string }>

@@ -19,6 +19,7 @@ import { accountById, accountByName, type StoredAccount } from './accounts.repo.
 import type { AdminDeps } from './deps.ts'
 import { clearFailures } from './login-attempts.ts'
 
+import { deletePasskeysOf } from './passkeys.repo.ts'
 import { grouped, recordFailedAttempt, verifyOwnPassword } from './passwords.ts'
 
 import { endSessions } from './sessions.ts'
@@ -180,13 +181,14 @@ export async function disableTotp(deps: DisableTotpDeps, actor: AdminActor, { pa
   if (!done) throw await recordFailedAttempt(deps, { attempt, account, address })
 }
 
-/** For a lost phone: disables TOTP and ends the sessions. Where the role requires TOTP, the next login enrols again. Throws NOT_FOUND. */
+/** For a lost phone: disables TOTP, removes the passkeys and ends the sessions. Where the role requires TOTP, the next login enrols again. Throws NOT_FOUND. */
 export async function resetTotp({ db, clock }: { db: Db; clock: Clock }, actor: Actor, { name }: { name: string }): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const account = await accountByName(tx, name)
     if (!account) throw problem('NOT_FOUND', `Account ${name} does not exist.`)
     await clearTotp(tx, account.id)
+    const passkeys = await deletePasskeysOf(tx, account.id)
     await endSessions({ tx, clock }, account.id)
-    await recordAudit(tx, clock, { actor, action: 'account.totp-reset', subject: account.name })
+    await recordAudit(tx, clock, { actor, action: 'account.totp-reset', subject: account.name, data: { passkeys } })
   })
 }

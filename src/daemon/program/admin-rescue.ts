@@ -11,10 +11,10 @@ export async function adminUnlock(machine: Machine, options: Options): Promise<u
   return undefined
 }
 
-/** Removes the one-time codes of an account, for example after the loss of a phone. */
+/** Removes the one-time codes and passkeys of an account, for example after the loss of a phone. */
 export async function adminResetTotp(machine: Machine, options: Options): Promise<undefined> {
   await withInstallation(machine, options, (installation) => resetTotp(installation, installation.actor, options))
-  const words = `removed the one-time codes of ${options.name}; if the role requires them, the next login sets up new ones`
+  const words = `removed the one-time codes and passkeys of ${options.name}; if the role requires codes, the next login sets up new ones`
   print(machine, options, { result: { reset: options.name }, words })
   return undefined
 }

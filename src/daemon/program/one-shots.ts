@@ -17,7 +17,7 @@ export const registerOneShots: Register = (program, machine, act) => {
     .action(act(async (options) => (await import('./admin-rescue.ts')).adminUnlock(machine, options)))
   admin
     .command('reset-totp')
-    .description('Remove the one-time codes of an account and end its sessions')
+    .description('Remove the one-time codes and passkeys of an account, end its sessions')
     .requiredOption('--name <name>', 'the account')
     .action(act(async (options) => (await import('./admin-rescue.ts')).adminResetTotp(machine, options)))
   program

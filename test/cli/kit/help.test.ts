@@ -27,7 +27,7 @@ const promised = {
   audit: 'list verify export checkpoint public-key',
   settings: 'list',
   tokens: 'list create revoke',
-  accounts: 'list create disable role',
+  accounts: 'list create disable role passkeys remove-passkey',
   contexts: 'list use remove',
   completion: 'bash zsh fish names',
 } as const

@@ -150,7 +150,7 @@ test('each call by which a person gets a new credential, and each change of a ro
   }
   const giving = ofPersons.filter(([name, shape]) => givesCredential(shape) && !exceptions.includes(name)).map(([name]) => name)
   const proven = ofPersons.filter(([, { auth }]) => auth.kind === 'admin' && auth.reauthenticated).map(([name]) => name)
-  // The approval gives its credential to another program.
-  expect(proven.toSorted()).toEqual([...giving, 'approveCliLogin', 'changeAccountRole'].toSorted())
+  // The approval gives its credential to another program, and a passkey stays on its device.
+  expect(proven.toSorted()).toEqual([...giving, 'addPasskey', 'approveCliLogin', 'beginPasskey', 'changeAccountRole'].toSorted())
   expect(proven).toEqual(expect.arrayContaining(['createAccount', 'resetPassword', 'createToken', 'createAutomationKey', 'inviteHost']))
 })
