@@ -105,7 +105,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   boxes: ['box_restores', 'platform_addresses'],
   contacts: ['space_members'],
   files: ['spaces'],
-  flows: ['alerts', 'boxes', 'spaces', 'tasks'],
+  flows: ['alerts', 'boxes', 'spaces'],
   homeserver: ['boxes', 'hosts'],
   marketplace: ['billing_developers'],
   modules: ['marketplace_subscriptions'],

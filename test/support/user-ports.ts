@@ -1,4 +1,3 @@
-import { enqueueApproverCheck, enqueueStalledCheck } from '../../src/daemon/flows/index.ts'
 import { endUserSessions, unlockLogin } from '../../src/daemon/sessions/index.ts'
 import { enqueueTenantSync } from '../../src/daemon/spaces/index.ts'
 import { enqueueTaskReturn } from '../../src/daemon/tasks/index.ts'
@@ -9,7 +8,5 @@ export const userPorts: UsersPorts = {
   endUserSessions,
   unlockLogin: unlockLogin,
   resyncSpaces: enqueueTenantSync,
-  checkApprovers: enqueueApproverCheck,
-  checkStalled: enqueueStalledCheck,
   returnTasks: enqueueTaskReturn,
 }

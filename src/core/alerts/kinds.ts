@@ -179,10 +179,8 @@ export const alertKinds = {
   run_stalled: {
     severity: 'warning',
     about: 'run',
-    raised:
-      'A run failed, except by a rejection or a cancel; or it or its elements were not done in time; or too few active users can do an element. ' +
-      'One alert for each case',
-    closed: 'it is cancelled or retried; nothing is late; enough users can do it',
+    raised: 'A run failed, except by a rejection or a cancel; or it or its elements were not done in time. One alert for each case',
+    closed: 'it is cancelled or retried; nothing is late',
   },
   run_output_failed: {
     severity: 'warning',

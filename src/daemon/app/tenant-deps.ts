@@ -2,7 +2,6 @@ import { quotasInBytes } from '../../core/files/index.ts'
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
 import { openEdge } from '../edge/index.ts'
 import { openEvents, type TenantIdOf } from '../events/index.ts'
-import { enqueueApproverCheck, enqueueStalledCheck } from '../flows/index.ts'
 import { makeChatClient, makeHomeservers, ofReaders, plainNetworks } from '../homeserver/index.ts'
 import type { HttpMetrics } from '../http/index.ts'
 import { openLimits } from '../limits/index.ts'
@@ -29,8 +28,6 @@ export async function tenantDeps(deps: Shared) {
     endUserSessions,
     unlockLogin: unlockLogin,
     resyncSpaces: enqueueTenantSync,
-    checkApprovers: enqueueApproverCheck,
-    checkStalled: enqueueStalledCheck,
     returnTasks: enqueueTaskReturn,
   }
   const sessions = {

@@ -13,7 +13,6 @@ import type { BoardsDeps } from './boards/deps.ts'
 import { deleteOldRuns } from './runs/delete-old-runs.ts'
 import type { RunsDeps } from './runs/deps.ts'
 import { timerLoop } from './runs/fire-timers.ts'
-import { approverJobs } from './runs/recheck-approvers.ts'
 import { reportJobs } from './runs/reports.ts'
 import { runsRoutes } from './runs/runs.routes.ts'
 import { messageJobs } from './runs/send-messages.ts'
@@ -31,7 +30,6 @@ export { draftOf } from './boards/transfer-board.ts'
 export { flowPorts } from './flow-ports.ts'
 export { eraseUserRuns } from './runs/erase-user-runs.ts'
 export { fireTimers } from './runs/fire-timers.ts'
-export { enqueueApproverCheck, enqueueStalledCheck } from './runs/recheck-approvers.ts'
 export { runTasks } from './runs/task-of-run.ts'
 export { depthAfter } from './triggers/occurrences.repo.ts'
 export { readerRestartListener } from './triggers/restart-listener.ts'
@@ -53,7 +51,6 @@ export const flowsFeature = feature<BoardsDeps & RunsDeps & TriggersDeps>({
   jobs: (deps) => ({
     ...messageJobs(deps),
     ...reportJobs(deps),
-    ...approverJobs(deps),
     ...answerJobs(deps),
     ...failedStartJobs(deps),
   }),

@@ -14,8 +14,6 @@ export type RunTasks = Readonly<{
   lock(tx: Tx, task: TaskOfRun): Promise<void>
   /** Steps the run in the transaction that completes its task. `by`: null for automation. Throws RUN_FAILED. */
   completed(tx: Tx, task: TaskOfRun, by: string | null): Promise<void>
-  /** Checks whether the run has enough users after its task was assigned to a user (`isGain`), returned to its role or escalated. */
-  moved(tx: Tx, task: TaskOfRun & Readonly<{ assignedRole: string | null }>, change: Readonly<{ isGain: boolean }>): Promise<void>
 }>
 
 /**

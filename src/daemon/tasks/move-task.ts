@@ -39,11 +39,8 @@ function assertNotOfRun({ id, runId, assignedRole }: TaskRecord, change: TaskMov
 type Moved = Readonly<{ task: TaskRecord; change: TaskMove; by: string | null }>
 
 async function stepRunOf({ runTasks }: Pick<Deps, 'runTasks'>, tx: Tx, { task, change, by }: Moved): Promise<void> {
-  const { id, tenantId, runId, assignedRole } = task
-  if (runId === null) return
-  if (change.type === 'complete') await runTasks.completed(tx, { id, tenantId, runId }, by)
-  const isGain = change.type === 'assign' && change.assigneeId !== null
-  if (change.type === 'assign' || change.type === 'escalate') await runTasks.moved(tx, { id, tenantId, runId, assignedRole }, { isGain })
+  const { id, tenantId, runId } = task
+  if (runId !== null && change.type === 'complete') await runTasks.completed(tx, { id, tenantId, runId }, by)
 }
 
 const todo = 'Only the assignee may do this task, or users with its role while it is unassigned.'

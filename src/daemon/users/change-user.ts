@@ -12,7 +12,6 @@ import { enqueueLockSync, enqueueNameSync } from './sync-users.ts'
 import { findUserById, lockUser, type UserRecord, updateUser } from './users.repo.ts'
 
 type Deps = Pick<UsersDeps, 'db' | 'clock' | 'roles'>
-type RoleDeps = Deps & Delegated & Pick<UsersDeps, 'checkApprovers' | 'checkStalled'>
 type Changes = Readonly<{
   displayName?: string | null | undefined
   locale?: string | null | undefined
@@ -21,7 +20,7 @@ type Changes = Readonly<{
 }>
 
 /** Changes the named fields. Roles take effect on every replica within a second. Throws NOT_FOUND, VALIDATION (unknown role). */
-export async function changeUser(deps: RoleDeps, actor: Actor, { slug, localpart, ...changes }: OneUser & Changes): Promise<User> {
+export async function changeUser(deps: Deps & Delegated, actor: Actor, { slug, localpart, ...changes }: OneUser & Changes): Promise<User> {
   if (changes.roles) assertKnownRoles(deps.roles, changes.roles)
   return deps.db.transaction().execute(async (tx) => {
     await lockUser(tx, { slug, localpart })
@@ -30,9 +29,6 @@ export async function changeUser(deps: RoleDeps, actor: Actor, { slug, localpart
     const at = isoNow(deps.clock)
     await updateUser(tx, user, { updatedAt: at, changes })
     await publishChanges({ ...deps, tx }, user, changes)
-    const lost = user.roles.filter((role) => changes.roles !== undefined && !changes.roles.includes(role))
-    if (lost.length > 0) await deps.checkApprovers(tx, deps.clock, { tenantId: user.tenantId, roles: lost })
-    if (changes.roles?.some((role) => !user.roles.includes(role))) await deps.checkStalled(tx, deps.clock, { tenantId: user.tenantId })
     await recordAudit(tx, deps.clock, { actor, action: 'user.changed', subject: `${slug}/${localpart}`, data: withoutEmail(changes) })
     return userView(tenant, { ...user, ...definedIn(changes), updatedAt: at })
   })
@@ -61,7 +57,7 @@ const definedIn = ({ displayName, locale, email, roles }: Changes): Partial<User
   ...(roles === undefined ? {} : { roles }),
 })
 
-type StatusDeps = RoleDeps & Pick<UsersDeps, 'endUserSessions' | 'returnTasks'>
+type StatusDeps = Deps & Delegated & Pick<UsersDeps, 'endUserSessions' | 'returnTasks'>
 
 /** Ends all sessions within a second and locks the chat account as soon as its server accepts writes. Throws NOT_FOUND. */
 export const disableUser = (deps: StatusDeps, actor: Actor, { reason, ...one }: OneUser & Readonly<{ reason: string }>): Promise<User> =>
@@ -74,7 +70,7 @@ export const enableUser = (deps: StatusDeps, actor: Actor, one: OneUser): Promis
 type StatusChange = Readonly<{ status: UserStatus; reason?: string }>
 
 const setStatus = (
-  { db, clock, roles, delegated, endUserSessions, checkApprovers, checkStalled, returnTasks }: StatusDeps,
+  { db, clock, roles, delegated, endUserSessions, returnTasks }: StatusDeps,
   actor: Actor,
   { one, change: { status, reason } }: Readonly<{ one: OneUser; change: StatusChange }>,
 ): Promise<User> =>
@@ -89,11 +85,7 @@ const setStatus = (
     const at = isoNow(clock)
     await updateUser(tx, user, { updatedAt: at, changes: { status } })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
-    if (status === 'active') await checkStalled(tx, clock, { tenantId: user.tenantId })
-    else {
-      await checkApprovers(tx, clock, { tenantId: user.tenantId, roles: user.roles, userId: id })
-      await returnTasks(tx, clock, { tenantId: user.tenantId, userId: id })
-    }
+    if (status === 'disabled') await returnTasks(tx, clock, { tenantId: user.tenantId, userId: id })
     await publishContactEvent(tx, { clock, roles }, { type, user, roles: user.roles })
     if (status === 'disabled') await endUserSessions(tx, clock, { userId: id, by: 'disabled' })
     else await publishRevocation(tx, clock, { kind: 'user', subject: id })

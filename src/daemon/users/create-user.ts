@@ -103,7 +103,7 @@ const alreadyExists = (slug: string, { localpart, status }: Pick<UserRecord, 'lo
     `User ${localpart} of ${slug} already exists. ${delegated ? ownStep[status] : nextStep[status](slug, localpart)}`,
   )
 
-type RegisterDeps = Pick<UsersDeps, 'db' | 'clock' | 'random' | 'roles' | 'checkStalled'> & Delegated
+type RegisterDeps = Pick<UsersDeps, 'db' | 'clock' | 'random' | 'roles'> & Delegated
 type Registration = Readonly<{
   tenant: Readonly<{ id: TenantId; slug: string }>
   localpart: string
@@ -123,7 +123,7 @@ type Registered = Readonly<{ user: UserRecord; invitedUntil: string | null }>
  * administration of the tenant chose is an initial one.
  */
 export async function registerUser(
-  { db, clock, random, roles: book, checkStalled, delegated }: RegisterDeps,
+  { db, clock, random, roles: book, delegated }: RegisterDeps,
   actor: Actor,
   { tenant, chat, ...fields }: Registration,
 ): Promise<Registered | undefined> {
@@ -133,7 +133,6 @@ export async function registerUser(
   return db.transaction().execute(async (tx) => {
     if (!(await insertUser(tx, user))) return undefined
     const invitedUntil = (chat === 'created' && (await delegated?.invite?.(tx, user))) || null
-    await checkStalled(tx, clock, { tenantId: tenant.id })
     await publishContactEvent(tx, { clock, roles: book }, { type: 'user.created', user, roles })
     const data = { userId: user.id, roles, chat, ...(invitedUntil === null ? {} : { invitedUntil }) }
     await recordAudit(tx, clock, { actor, action: 'user.created', subject: `${tenant.slug}/${localpart}`, data })

@@ -23,10 +23,6 @@ export type UsersPorts = Readonly<{
   /** Holds the counter of the revocations until the commit: call it late. */
   endUserSessions(tx: Tx, clock: Clock, ended: Readonly<{ userId: string; by: 'disabled' | 'reset' }>): Promise<void>
   unlockLogin(tx: Tx, user: Readonly<{ tenantId: string; localpart: string }>): Promise<void>
-  /** A user no longer acts for these roles, or (`userId`) at all: what waits for them may have too few users left. */
-  checkApprovers(tx: Tx, clock: Clock, lost: Readonly<{ tenantId: string; roles: readonly string[]; userId?: string }>): Promise<void>
-  /** A user of the tenant acts for more roles, or again: what had too few users may have enough. */
-  checkStalled(tx: Tx, clock: Clock, gained: Readonly<{ tenantId: string }>): Promise<void>
   /** Returns the tasks that a disabled or erased user has taken to their roles. */
   returnTasks(tx: Tx, clock: Clock, user: Readonly<{ tenantId: string; userId: string }>): Promise<void>
   /** Sends all spaces and members of a tenant to its chat server again. */

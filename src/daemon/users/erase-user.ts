@@ -7,10 +7,10 @@ import { existingUser, type OneUser } from './show-users.ts'
 import { enqueueLockSync } from './sync-users.ts'
 import { lockUser, type UserRecord, updateUser } from './users.repo.ts'
 
-type Deps = Pick<UsersDeps, 'clock' | 'roles' | 'endUserSessions' | 'checkApprovers' | 'returnTasks'> & Delegated
+type Deps = Pick<UsersDeps, 'clock' | 'roles' | 'endUserSessions' | 'returnTasks'> & Delegated
 
 /**
- * Erases a user in the caller's transaction: its sessions end, and its name, picture and roles go. Its work is checked and returned as when a
+ * Erases a user in the caller's transaction: its sessions end, and its name, picture and roles go. Its tasks are returned as when a
  * user is disabled. Its chat account is erased by a job as soon as the chat server accepts writes, also for a user who was erased before. The row
  * keeps the login name, so that it cannot log in again, and a restore of the box erases the account again. Throws NOT_FOUND.
  */
@@ -25,12 +25,8 @@ export async function eraseUserRecord(deps: Deps, tx: Tx, one: OneUser) {
   const none = { status: 'erased', displayName: null, avatarUrl: null, locale: null, email: null, roles: [] } as const
   await updateUser(tx, user, { updatedAt: at, changes: none })
   await forgetPassword(tx, clock, { slug: one.slug, user })
-  // A disabled user was checked when it was disabled.
-  if (user.status !== 'disabled') {
-    const { tenantId, id: userId } = user
-    await deps.checkApprovers(tx, clock, { tenantId, roles: user.roles, userId })
-    await deps.returnTasks(tx, clock, { tenantId, userId })
-  }
+  // The tasks of a disabled user were returned when it was disabled.
+  if (user.status !== 'disabled') await deps.returnTasks(tx, clock, { tenantId: user.tenantId, userId: user.id })
   await publishContactEvent(tx, { clock, roles }, { type: 'user.erased', user, roles: user.roles })
   await deps.endUserSessions(tx, clock, { userId: user.id, by: 'disabled' })
   const erased: UserRecord = { ...user, ...none, passwordUnknownSince: null, updatedAt: at }

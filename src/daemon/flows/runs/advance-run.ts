@@ -20,12 +20,12 @@ import { applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
+import { eligibleFor } from './eligible-users.ts'
 import { assertBeforeDrawings, assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { namesOfRun } from './run-names.ts'
 import { lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { mayRead, noSuchRun } from './show-runs.ts'
-import { eligibleFor } from './stalled-elements.ts'
 
 type Action = 'complete' | 'approve' | 'reject' | 'submit' | 'skip'
 type Advance = Readonly<{

@@ -1,7 +1,7 @@
 import { activeOf, type Board, type RunState, type Stepped } from '../../../core/boards/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
 import { type Readers, withReaders } from '../../../core/runs/index.ts'
-import { executeWrites, type Tx, type Write } from '../../db/index.ts'
+import type { Tx, Write } from '../../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement } from './elements.repo.ts'
@@ -12,7 +12,6 @@ import { enqueueReports } from './reports.ts'
 import { alertOperators } from './run-alerts.ts'
 import { insertKeyedRun, insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
 import { enqueueMessages } from './send-messages.ts'
-import { escalateStalled, stalledByStep } from './stalled-elements.ts'
 import type { AppliedStep } from './step.types.ts'
 import { deleteTimers, insertTimers, pauseTimers } from './timers.repo.ts'
 
@@ -36,19 +35,11 @@ export async function applyStep(
 ): Promise<RunRecord | undefined> {
   const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
   const at = isoNow(deps.clock)
-  const moved = changed(run, board, { stepped, input })
-  const wasStalled = run.active.stalled === true
-  const { stalled, isNew: hasStalled } = await stalledByStep(tx, { run: moved, board, effects: stepped.effects, input, wasStalled })
-  const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
-  const active = stalled.length > 0 ? { ...moved.active, stalled: true as const } : moved.active
-  const after = { ...moved, active, readers: withReaders(moved.readers, { users: [], roles }) }
+  const after = changed(run, board, { stepped, input })
   const isKeyed = isNew && after.startKey !== null
   if (isKeyed && !(await insertKeyedRun(tx, after))) return undefined
-  const step = { run: after, board, effects: stepped.effects, at, stalled }
+  const step = { run: after, board, effects: stepped.effects, at }
   const elements = await applyElements(deps, tx, step)
-  const escalated = isNew ? [] : await escalateStalled(deps, tx, step)
-  // Apart from the approval of the same element: one statement changes a row once (PostgreSQL).
-  if (escalated.length > 0) await executeWrites(tx, escalated)
   const writes = [
     ...(isKeyed ? [] : [isNew ? insertRun(after) : replaceRun(after, at)]),
     ...elements,
@@ -57,7 +48,7 @@ export async function applyStep(
   ]
   await publishStep(deps, tx, { ...step, isNew, writes })
   await pauseIfFailed(tx, run.state, step)
-  await alertOperators(deps, tx, { ...step, input, wasStalled, hasStalled })
+  await alertOperators(deps, tx, { ...step, input })
   return after
 }
 

@@ -106,18 +106,3 @@ export async function openFor(db: DbOrTx, { tenantId, userId, roles, kinds, afte
   }
   return (await query.execute()).map(toElement)
 }
-
-/** Runs that others started, with open tasks of their starters that a user with `manageRuns` assigned to this user. */
-export async function runsAssignedTo(db: DbOrTx, { tenantId, userId }: Readonly<{ tenantId: string; userId: string }>): Promise<string[]> {
-  const rows = await db
-    .selectFrom('run_elements')
-    .innerJoin('tasks', (join) => join.onRef('tasks.run_id', '=', 'run_elements.run_id').onRef('tasks.id', '=', 'task_id'))
-    .select('run_elements.run_id')
-    .distinct()
-    .where('tasks.tenant_id', '=', tenantId)
-    .where('assignee_id', '=', userId)
-    .where('tasks.role_key', 'is', null)
-    .where(({ eb, or }) => or([eb('starter_id', 'is', null), eb('starter_id', '!=', userId)]))
-    .execute()
-  return rows.map(({ run_id }) => run_id)
-}

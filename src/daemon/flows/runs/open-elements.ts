@@ -5,8 +5,7 @@ import type { StepDeps } from './deps.ts'
 import { changeElement, deleteElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
 import { createEscalationTasks, taskOf } from './escalation-tasks.ts'
 import type { RunRecord } from './runs.repo.ts'
-import { stalledTask } from './stalled-elements.ts'
-import type { AppliedStep, Stalled } from './step.types.ts'
+import type { AppliedStep } from './step.types.ts'
 
 type Opened = Extract<RunEffect, { type: 'opened' }>
 
@@ -36,14 +35,10 @@ function formWrites({ run, board, effects }: AppliedStep): Write[] | undefined {
 }
 
 /** Creates, ends and escalates the tasks of the elements that wait for users. Returns the writes that open and close the elements. */
-export async function applyElements(
-  deps: StepDeps,
-  tx: Tx,
-  step: AppliedStep & Readonly<{ stalled: readonly Stalled[] }>,
-): Promise<Write[]> {
-  const plain = asksOtherRole(step) ? undefined : formWrites(step)
+export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): Promise<Write[]> {
+  const plain = formWrites(step)
   if (plain) return plain
-  const { run, board, effects, at, stalled } = step
+  const { run, board, effects, at } = step
   const closed = new Map(effects.flatMap((effect) => (effect.type === 'closed' ? [[effect.token.id, effect.outcome] as const] : [])))
   const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !closed.has(effect.token.id))
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' && effect.elementId !== null ? [effect] : []))
@@ -58,18 +53,12 @@ export async function applyElements(
     })
     await escalate(deps, tx, { run, late, at })
   }
-  return [...writes, ...(await openAll(deps, tx, { run, board, opened, stalled }))]
+  return [...writes, ...(await openAll(deps, tx, { run, board, opened }))]
 }
 
-/** An opened element that stalls, also a form, gives its escalation role a task. */
-const asksOtherRole = ({ effects, stalled }: Pick<AppliedStep, 'effects'> & Readonly<{ stalled: readonly Stalled[] }>): boolean => {
-  const asking = new Set(stalled.flatMap(({ tokenId, escalationRole }) => (escalationRole === null ? [] : [tokenId])))
-  return effects.some((effect) => effect.type === 'opened' && asking.has(effect.token.id))
-}
+type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[] }>
 
-type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[]; stalled: readonly Stalled[] }>
-
-async function openAll(deps: StepDeps, tx: Tx, { run, board, opened, stalled }: Opening): Promise<Write[]> {
+async function openAll(deps: StepDeps, tx: Tx, { run, board, opened }: Opening): Promise<Write[]> {
   const elements = opened.map((one) => elementOf(run, board, one))
   const tasks = elements.filter(({ kind }) => kind === 'task')
   const made = await ensureTasks(
@@ -78,21 +67,7 @@ async function openAll(deps: StepDeps, tx: Tx, { run, board, opened, stalled }: 
     tasks.map(({ label, role, starterId, dueAt }) => taskOf(run, { title: label, assignedRole: role, assigneeId: starterId, dueAt })),
   )
   const taskIds = new Map(tasks.map(({ tokenId }, nth) => [tokenId, made[nth]?.task.id ?? null]))
-  const labels = new Map(elements.map(({ tokenId, label }) => [tokenId, label]))
-  const asked = stalled.flatMap((one) => {
-    const label = labels.get(one.tokenId)
-    const text = label === undefined ? undefined : stalledTask(one, label)
-    return text ? [{ tokenId: one.tokenId, run, text }] : []
-  })
-  const escalations = await createEscalationTasks(deps, tx, asked)
-  const escalationIds = new Map(asked.map(({ tokenId }, nth) => [tokenId, escalations[nth] ?? null]))
-  return insertElements(
-    elements.map((one) => ({
-      ...one,
-      taskId: taskIds.get(one.tokenId) ?? null,
-      escalationTaskId: escalationIds.get(one.tokenId) ?? null,
-    })),
-  )
+  return insertElements(elements.map((one) => ({ ...one, taskId: taskIds.get(one.tokenId) ?? null })))
 }
 
 function elementOf({ id, tenantId, state }: RunRecord, { graph }: Board, { token, role, label }: Omit<Opened, 'type'>): RunElement {
@@ -139,7 +114,7 @@ async function escalate(deps: StepDeps, tx: Tx, { run, late, at }: Escalating): 
   const writes = late.flatMap(({ element, role }) => {
     const taskId = taskIds.get(element.tokenId)
     const changes = {
-      ...(role !== null && element.kind !== 'checkpoint' ? { escalated_role: role } : {}),
+      ...(role !== null && element.kind === 'form' ? { escalated_role: role } : {}),
       ...(taskId === undefined ? {} : { escalation_task_id: taskId }),
     }
     return Object.keys(changes).length === 0 ? [] : [changeElement(element, changes)]

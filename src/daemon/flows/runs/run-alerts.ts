@@ -1,15 +1,23 @@
 import { alertKey, type NewAlert } from '../../../core/alerts/index.ts'
-import { boundRole, decidedCodes, isWork, type RunFailure, type RunState, type Token, workerRole } from '../../../core/boards/index.ts'
-import { type Clock, plural } from '../../../core/kit/index.ts'
+import {
+  boundRole,
+  decidedCodes,
+  isWork,
+  type RunFailure,
+  type RunState,
+  type Token,
+  type WorkElement,
+  workerRole,
+} from '../../../core/boards/index.ts'
+import type { Clock } from '../../../core/kit/index.ts'
 import { canRetry } from '../../../core/runs/index.ts'
 import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import type { StepDeps } from './deps.ts'
 import type { HistoryInput } from './history.repo.ts'
-import type { AppliedStep, Stalled } from './step.types.ts'
+import type { AppliedStep } from './step.types.ts'
 
-/** One alert of a run for each case: it has stalled elements, it has late elements, it failed. */
-export const stalledKey = (runId: string): string => alertKey('run_stalled', `users:${runId}`)
+/** One alert of a run for each case: it has late elements, it failed. */
 const overdueKey = (runId: string): string => alertKey('run_stalled', `late:${runId}`)
 const failedKey = (runId: string): string => alertKey('run_stalled', `failed:${runId}`)
 
@@ -17,27 +25,17 @@ const failedKey = (runId: string): string => alertKey('run_stalled', `failed:${r
 export async function alertOperators(
   { clock }: Pick<StepDeps, 'clock'>,
   tx: Tx,
-  {
-    run,
-    board,
-    effects,
-    input,
-    at,
-    stalled,
-    wasStalled,
-    hasStalled,
-  }: AppliedStep & Readonly<{ input: HistoryInput; stalled: readonly Stalled[]; wasStalled: boolean; hasStalled: boolean }>,
+  { run, board, effects, input, at }: AppliedStep & Readonly<{ input: HistoryInput }>,
 ): Promise<void> {
   const hasEscalated = effects.some(({ type }) => type === 'escalated')
   const failure = failureOf(run)
   const wasFailed = input.type === 'retry' || input.type === 'cancel'
-  const keys = [...doneKeys({ run, board, effects, at, stalled, wasStalled }), ...(wasFailed ? [failedKey(run.id)] : [])]
-  if (!hasEscalated && !hasStalled && keys.length === 0 && !failure) return
+  const keys = [...(endsOverdue({ run, effects, at }) ? [overdueKey(run.id)] : []), ...(wasFailed ? [failedKey(run.id)] : [])]
+  if (!hasEscalated && keys.length === 0 && !failure) return
   const slug = await slugOf(tx, run.tenantId)
   const done = { subject: `${slug}/${run.id}`, because: 'the run continued' }
   if (keys.length > 0) await closeAlerts(tx, clock, { ...done, keys })
-  if (hasEscalated) await raiseAlert(tx, clock, overdueAlert({ slug, runId: run.id, ...overdueIn({ run, board, at, stalled }) }))
-  if (hasStalled) await raiseAlert(tx, clock, stalledAlert({ slug, runId: run.id, elements: stalled }))
+  if (hasEscalated) await raiseAlert(tx, clock, overdueAlert({ slug, runId: run.id, ...overdueIn({ run, board, at }) }))
   if (failure) {
     const { code, elementId } = failure
     const facts = { slug, runId: run.id, boardId: run.boardId, elementId, code, isRetryable: canRetry(failure) }
@@ -49,37 +47,31 @@ export async function alertOperators(
 const failureOf = ({ state: { failure } }: AppliedStep['run']): RunFailure | undefined =>
   failure && !decidedCodes.includes(failure.code) ? failure : undefined
 
-type Late = Pick<AppliedStep, 'run' | 'board' | 'at'> & Readonly<{ stalled: readonly Stalled[] }>
+type Late = Pick<AppliedStep, 'run' | 'board' | 'at'>
 
 /** The elements that were not done in time, with the roles that can do them. */
-function overdueIn({ run: { state }, board: { graph, definition }, at, stalled }: Late) {
-  const stalledIds = new Set(stalled.map(({ tokenId }) => tokenId))
+function overdueIn({ run: { state }, board: { graph, definition }, at }: Late) {
   const late = state.tokens.filter(({ escalated, dueAt }) => escalated || (dueAt !== null && dueAt <= at))
-  const elements = late.flatMap(({ id, elementId }) => {
+  const elements = late.flatMap(({ elementId }) => {
     const element = graph.elements.get(elementId)
     if (!element || !isWork(element)) return []
     const { escalationRole } = element.config
     const other = escalationRole === undefined ? undefined : boundRole(definition, escalationRole)
     const roles = { role: workerRole(definition, element.config), escalationRole: other ?? null }
-    return [{ elementId, kind: element.kind, ...roles, isStalled: stalledIds.has(id) }]
+    return [{ elementId, kind: element.kind, ...roles }]
   })
   return { isWhole: isOverdue(state, at), elements }
 }
 
 const isOverdue = ({ dueAt }: RunState, at: string): boolean => dueAt !== null && dueAt <= at
 
-type Done = Pick<AppliedStep, 'run' | 'board' | 'effects' | 'at'> & Readonly<{ stalled: readonly Stalled[]; wasStalled: boolean }>
+type Done = Pick<AppliedStep, 'run' | 'effects' | 'at'>
 
-/** The alerts that a step ends: of stalled elements once none is, and of late ones once none is open and the run itself has time. */
-function doneKeys({ run, board, effects, at, stalled, wasStalled }: Done): string[] {
+/** Whether a step ends the alert of late elements: none is open, and the run itself has time. */
+function endsOverdue({ run, effects, at }: Done): boolean {
   const closed = effects.flatMap((effect) => (effect.type === 'closed' ? [effect.token] : []))
-  const isCheckpoint = ({ elementId }: Token) => board.graph.elements.get(elementId)?.kind === 'checkpoint'
-  const hasEnded = effects.some(({ type }) => type === 'ended')
-  const isInTime = hasEnded ? run.state.dueAt !== null || closed.some(wasLate) : closed.some(wasLate) && !run.state.tokens.some(wasLate)
-  return [
-    ...(stalled.length === 0 && (wasStalled || closed.some(isCheckpoint)) ? [stalledKey(run.id)] : []),
-    ...(isInTime && (hasEnded || !isOverdue(run.state, at)) ? [overdueKey(run.id)] : []),
-  ]
+  if (effects.some(({ type }) => type === 'ended')) return run.state.dueAt !== null || closed.some(wasLate)
+  return closed.some(wasLate) && !run.state.tokens.some(wasLate) && !isOverdue(run.state, at)
 }
 
 const wasLate = ({ escalated }: Token): boolean => escalated
@@ -96,36 +88,8 @@ export const slugOf = async (db: DbOrTx, tenantId: string): Promise<string> =>
 
 type OfRun = Readonly<{ slug: string; runId: string }>
 
-/** Too few active users of the tenant can approve checkpoints, or none can do a task or form, so their run waits for ever. */
-export function stalledAlert({
-  slug,
-  runId,
-  elements,
-}: OfRun & Readonly<{ elements: readonly Omit<Stalled, 'tokenId' | 'escalationRole'>[] }>): NewAlert {
-  const [first, ...others] = elements
-  return {
-    kind: 'run_stalled',
-    key: stalledKey(runId),
-    subject: `${slug}/${runId}`,
-    title: `An element of a run of ${slug} has too few users`,
-    body:
-      (first ? `The element ${first.elementId} of run ${runId} ${lacks(first)}. ` : '') +
-      (others.length > 0 ? `So it is for ${others.length} more of its elements. ` : '') +
-      'The run waits until that changes. Other runs are not affected.\n' +
-      'The command below lists the users. Give one of them the role, or enable the user; ' +
-      'a user of the school with manageRuns can assign its tasks to others, or cancel the run.',
-    command: `tenantry users list ${slug}`,
-  }
-}
-
-const lacks = ({ kind, role, eligible, required }: Pick<Stalled, 'kind' | 'role' | 'eligible' | 'required'>): string => {
-  if (role === null) return `is for the user ${kind === 'task' ? 'to whom it is assigned' : 'who started it'}, and that user is not active`
-  if (kind !== 'checkpoint') return `is done by the role ${role}, which no active user has`
-  return `needs ${plural(required, 'approval')} of the role ${role}, and only ${plural(eligible, 'active user')} can give one`
-}
-
-/** `isStalled`: too few active users can do it now. */
-type LateElement = Pick<Stalled, 'elementId' | 'kind' | 'role' | 'escalationRole'> & Readonly<{ isStalled: boolean }>
+/** `role`: null for the user who started the run. */
+type LateElement = Readonly<{ elementId: string; kind: WorkElement['kind']; role: string | null; escalationRole: string | null }>
 
 /** Elements of a run, or the whole run, were not done in time. One alert for each run, since users of the tenant continue it. */
 export function overdueAlert({
@@ -142,7 +106,7 @@ export function overdueAlert({
     title: `A run of ${slug} is overdue`,
     body:
       (isWhole ? `The whole run ${runId} was not done in time. ` : '') +
-      (first ? `The element ${first.elementId} of run ${runId} was not done in time. ${doers(first)} ${lacksUsers(first)}` : '') +
+      (first ? `The element ${first.elementId} of run ${runId} was not done in time. ${doers(first)} ` : '') +
       (others.length > 0 ? `So it is for ${others.length} more of its elements. ` : '') +
       'The run continues to wait. Nothing else is affected.\n' +
       'Ask the school to continue it; a user of the school with manageRuns can cancel it.',
@@ -157,11 +121,6 @@ function doers({ kind, role, escalationRole }: LateElement): string {
   if (kind === 'task') return `The role ${escalationRole} has it now.`
   if (kind === 'form') return `${own} can do it, and so can the escalation role ${escalationRole}, which has a task now.`
   return `${own} decides it; the escalation role ${escalationRole} has a task to see to it.`
-}
-
-const lacksUsers = ({ kind, isStalled }: LateElement): string => {
-  if (!isStalled) return ''
-  return kind === 'checkpoint' ? 'Too few active users can decide it at present. ' : 'No active user can do it at present. '
 }
 
 type FailedRun = OfRun & Readonly<{ boardId: string; elementId: string | null; code: string; isRetryable: boolean }>

@@ -1,7 +1,7 @@
 import { decidedCodes, type RunFailure, type RunState, type RunStatus } from '../../../core/boards/index.ts'
 import type { PageEnd } from '../../../core/contract/index.ts'
 import type { PlatformPrincipal } from '../../../core/kit/index.ts'
-import { type Readers, type RunSummary, readsRuns, retryableCodes, withReaders } from '../../../core/runs/index.ts'
+import { type Readers, type RunSummary, readsRuns, retryableCodes } from '../../../core/runs/index.ts'
 import { contains, type DbOrTx, insertRows, jsonArrayHas, jsonText, readRow, type Tx, updateRows, type Write } from '../../db/index.ts'
 import { foundSpaces } from '../../spaces/index.ts'
 import type { RunTable } from './runs.tables.ts'
@@ -9,8 +9,7 @@ import type { RunTable } from './runs.tables.ts'
 /** How a run began. A trigger names its occurrence; a chat trigger also the message and its sender. */
 export type RunTrigger = Readonly<{ type: 'manual' | 'event' | 'chat' | 'cron'; occurrence?: string; sender?: string; eventId?: string }>
 
-/** `stalled`: an open element has too few users, so an alert may be open. */
-type Active = Readonly<{ elementIds: readonly string[]; columnIds: readonly string[]; stalled?: true }>
+type Active = Readonly<{ elementIds: readonly string[]; columnIds: readonly string[] }>
 
 export type RunRecord = Readonly<{
   id: string
@@ -108,21 +107,6 @@ export async function boardsOfRuns(
 ): Promise<string[]> {
   const query = db.selectFrom('runs').select('board_id').distinct().where('tenant_id', '=', tenantId).where('id', 'in', ids)
   return (await query.orderBy('board_id').execute()).map(({ board_id }) => board_id)
-}
-
-type Marked = Readonly<{ isStalled: boolean; roles: readonly string[] }>
-
-/** Marks whether the run, which the caller has locked, has a stalled element, and lets users with these roles read it. */
-export const markStalled = ({ tenantId, id, readers, active }: RunRecord, { isStalled, roles }: Marked): Write => {
-  const { elementIds, columnIds } = active
-  return updateRows(
-    'runs',
-    { tenant_id: tenantId, id },
-    {
-      readers: JSON.stringify(withReaders(readers, { users: [], roles: [...roles] })),
-      active: JSON.stringify({ elementIds, columnIds, ...(isStalled ? { stalled: true } : {}) }),
-    },
-  )
 }
 
 /** The run, locked until the transaction ends. Each change of a run, its timers or its tasks locks the run first, so changes cannot deadlock. */

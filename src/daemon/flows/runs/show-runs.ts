@@ -11,11 +11,11 @@ import { noSuchBoard } from '../boards/show-boards.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
 import { openElements, openFor, type RunElement } from './elements.repo.ts'
+import { eligibleAmong } from './eligible-users.ts'
 import { historyAfter } from './history.repo.ts'
 import { checkpointId } from './publish-step.ts'
 import { findReport, reportsOf } from './reports.repo.ts'
 import { findRun, type RunRecord, runsOf, summaryOf } from './runs.repo.ts'
-import { eligibleAmong } from './stalled-elements.ts'
 
 type Deps = Pick<RunsDeps, 'db'>
 type One = Readonly<{ id: string }>

@@ -1,13 +1,10 @@
-import { roleKey } from '../../../core/tasks/index.ts'
-import { executeWrites } from '../../db/index.ts'
 import type { RunTasks } from '../../tasks/index.ts'
 import { advanceLocked, runFailed } from './advance-run.ts'
 import type { StepDeps } from './deps.ts'
-import { changeElement, openElements } from './elements.repo.ts'
-import { recheck } from './recheck-approvers.ts'
+import { openElements } from './elements.repo.ts'
 import { lockRun } from './runs.repo.ts'
 
-/** Steps the run of a task in the transaction that completes the task, and checks it in the one that gives the task to others. */
+/** Steps the run of a task in the transaction that completes the task. */
 export const runTasks = (deps: StepDeps): RunTasks => ({
   lock: async (tx, { tenantId, runId }) => {
     await lockRun(tx, { tenantId, id: runId })
@@ -22,13 +19,5 @@ export const runTasks = (deps: StepDeps): RunTasks => ({
     if (!run) return
     const { elementId, tokenId } = element
     await advanceLocked(deps, tx, { run, input: { type: 'complete', elementId, tokenId, by } })
-  },
-  moved: async (tx, { tenantId, runId, id, assignedRole }, { isGain }) => {
-    const element = (await openElements(tx, { tenantId, runId })).find(({ taskId }) => taskId === id)
-    const role = assignedRole && roleKey(assignedRole)
-    // The check of a role that loses its users finds the element by it.
-    if (element && role !== null && role !== (element.escalatedRole ?? element.role))
-      await executeWrites(tx, [changeElement(element, { escalated_role: role })])
-    await recheck(deps, tx, { tenantId, runId, isGain, movedTokenId: element?.tokenId ?? null })
   },
 })
