@@ -139,7 +139,7 @@ function revocationsByHand(): Revoking {
 }
 
 /** A replica: its bus, its streams, and the sessions that its guard refuses. */
-export function aReplica(db: Db, clock: Clock, members: Members = new Map(), replica = 'replica_1') {
+export function aReplica(db: Db, clock: Clock, members: Members = new Map()) {
   const revocations = revocationsByHand()
   const refused = new Set<string>()
   const rights = new Map<string, readonly Capability[]>()
@@ -152,7 +152,7 @@ export function aReplica(db: Db, clock: Clock, members: Members = new Map(), rep
   const privateOf = async (_: Db, spaceIds: readonly string[]) => new Set(spaceIds.filter((id) => id !== 'open'))
   const bus = makeEventBus({ db, clock, log: silentLogger(), membersOf, privateOf, revocations })
   const deps = { db, clock, log: silentLogger(), membersOf, privateOf, revocations, random: systemRandom }
-  const streams = makeEventStreams({ ...deps, bus, replica, authenticate })
+  const streams = makeEventStreams({ ...deps, bus, authenticate })
   const connect = async (token = aToken(), lastEventId?: string, address = '192.0.2.1') =>
     new HearingClient(await streams.open(principalOf(token), { authorization: token, address, lastEventId }))
   return { db, clock, bus, streams, revocations, refused, rights, connect }

@@ -28,7 +28,6 @@ const sizes = {
   revocations: 2000,
   streams: 2000,
   events: 5000,
-  stream_places: 2000,
   audit: 5000,
   audit_heads: 50,
   alerts: 2000,

@@ -147,8 +147,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // events hold ids and no content
   events: { tenant: ofTenant, export: ['stream', 'seq'], because: 'holds ids alone, and is deleted after 90 days' },
   streams: platform('counters'),
-  stream_places: platform('counters of open streams, deleted when their replica ends'),
-  stream_replicas: platform('replicas of the daemon'),
+  stream_places: platform('no longer written; a later release drops it'),
+  stream_replicas: platform('no longer written; a later release drops it'),
   budget_episodes: { tenant: ofTenant, internal: true },
   // boxes of a tenant
   boxes: { tenant: ofTenant, internal: true },

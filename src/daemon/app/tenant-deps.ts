@@ -62,7 +62,7 @@ export async function tenantDeps(deps: Shared) {
     activeUsers,
     limits,
     budgets: { db, clock, owner, store: limits.store, budgets: config.limits },
-    events: { ...openEvents({ ...deps, replica: owner, registry, revocations, authenticate: platform, membersOf, privateOf }), tenantIdOf },
+    events: { ...openEvents({ ...deps, registry, revocations, authenticate: platform, membersOf, privateOf }), tenantIdOf },
     edge: openEdge({ ...deps, revocations }),
   }
 }

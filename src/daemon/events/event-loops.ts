@@ -6,5 +6,4 @@ import type { EventStreams } from './event-streams.ts'
 export const eventLoops = ({ bus, streams }: Readonly<{ bus: EventBus; streams: EventStreams }>): readonly Loop[] => [
   { name: 'publish events to streams', everyMs: 1000, onCommit: bus.notify, run: () => bus.poll() },
   { name: 'end streams of expired tokens', everyMs: 500, run: async () => streams.endExpired() },
-  { name: 'renew the places of event streams', everyMs: 10_000, run: () => streams.keepPlaces() },
 ]

@@ -8,14 +8,11 @@ import { type BusDeps, type EventBus, limitConcurrency } from './event-bus.ts'
 
 import { ReconnectDelays } from './reconnect-delays.ts'
 import { streamOf } from './record-event.ts'
-import { StreamPlaces } from './stream-places.ts'
 import type { Topic } from './topic.ts'
 
 export type StreamsDeps = BusDeps &
   Readonly<{
     bus: EventBus
-    /** Name of this daemon in the shared database. */
-    replica: string
     random: Random
     /** Authenticates against the database. Throws if token, session, user or tenant is no longer valid. */
     authenticate: (authorization: string | undefined) => Promise<PlatformPrincipal>
@@ -26,19 +23,20 @@ export type EventStreams = Readonly<{
   open(principal: PlatformPrincipal, input: StreamInput): Promise<PushStream>
   /** Ends streams whose token has expired. */
   endExpired(): void
-  /** Renews the slots of open streams and releases those of dead daemons. */
-  keepPlaces(): Promise<void>
   count(): number
 }>
 
 type StreamInput = Readonly<{ authorization: string | undefined; address: string; lastEventId: string | undefined }>
 
 const maxConcurrentChecks = 4
+/** Streams of one user. Only the other end of a lost connection could close it, so a further stream ends the oldest one. */
+const maxPerUser = 10
 
 export function makeEventStreams(deps: StreamsDeps): EventStreams {
   const { bus, clock, revocations } = deps
-  const places = new StreamPlaces(deps)
   const streams = new Set<ClientStream>()
+  /** Oldest first. */
+  const byUser = new Map<string, Set<ClientStream>>()
   const delays = new ReconnectDelays(deps.random)
   const limited = limitConcurrency(maxConcurrentChecks)
 
@@ -53,34 +51,41 @@ export function makeEventStreams(deps: StreamsDeps): EventStreams {
     for (const stream of streams) if (isAffected(revoked, stream.principal)) void reauthenticate(stream)
   })
 
-  const open = async (principal: PlatformPrincipal, input: StreamInput): Promise<PushStream> => {
-    const place = await places.take(principal.userId)
-    const topic = await bus.enter(streamOf(principal.tenantId)).catch((error) => {
-      places.leave(place)
-      throw error
-    })
-    const leave = () => {
-      bus.leave(topic)
-      places.leave(place)
+  const add = (stream: ClientStream, userId: string) => {
+    streams.add(stream)
+    const own = byUser.get(userId) ?? new Set()
+    byUser.set(userId, own.add(stream))
+    for (const oldest of [...own].slice(0, -maxPerUser)) {
+      own.delete(oldest)
+      oldest.replace()
     }
+  }
+  const remove = (stream: ClientStream, userId: string): boolean => {
+    const own = byUser.get(userId)
+    own?.delete(stream)
+    if (own?.size === 0) byUser.delete(userId)
+    return streams.delete(stream)
+  }
+
+  const open = async (principal: PlatformPrincipal, input: StreamInput): Promise<PushStream> => {
+    const { userId } = principal
+    const topic = await bus.enter(streamOf(principal.tenantId))
     const { seq, reset } = await beginning(deps, topic, input.lastEventId).catch((error) => {
-      leave()
+      bus.leave(topic)
       throw error
     })
     const stream = new ClientStream(deps, topic, { principal, authorization: input.authorization, seq })
     const delay = delays.of(input.address)
     return {
       opened: (channel) => {
-        streams.add(stream)
+        add(stream, userId)
         stream.begin(channel, { retryMs: delay.opened(), reset })
-        if (place.isEnded) return stream.replace()
-        place.end = () => stream.replace()
-        void reauthenticate(stream) // a revocation before `streams.add` did not reach this stream
+        void reauthenticate(stream) // a revocation before `add` did not reach this stream
       },
       closed: () => {
-        if (streams.delete(stream)) delay.closed()
+        if (remove(stream, userId)) delay.closed()
         stream.pause()
-        leave()
+        bus.leave(topic)
       },
       keepAlive: () => stream.keepAlive(delay.changed()),
     }
@@ -90,7 +95,7 @@ export function makeEventStreams(deps: StreamsDeps): EventStreams {
     const now = clock.now().getTime()
     for (const stream of streams) if (stream.expiresAtMs <= now) stream.end()
   }
-  return { open, endExpired, keepPlaces: () => places.renew(), count: () => streams.size }
+  return { open, endExpired, count: () => streams.size }
 }
 
 /** Start position of a client. An id beyond the stream's head is from another stream, or from before a database restore. */

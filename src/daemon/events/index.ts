@@ -1,7 +1,6 @@
 // Events of tenants: one append-only table, the event streams of users, and the event tail for operators.
 // Clients receive ids only, and only if they may read the resource. Features record their own events with `recordEvent`.
 // This feature never interprets an event.
-import './events.tables.ts'
 import { feature } from '../feature/index.ts'
 import { eventLoops } from './event-loops.ts'
 import { eventsRoutes } from './events.routes.ts'
