@@ -2,7 +2,6 @@ import type { createClient } from 'redis'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import type { Taken } from '../../core/limits/index.ts'
 import type { Logger } from '../../node/index.ts'
-import { batchCalls } from './batch-calls.ts'
 import type { BudgetStore } from './budget-store.ts'
 import { circuitBreaker } from './circuit-breaker.ts'
 import { busyScript, giveBackScript, type Script, serverSeconds, takeScript, usedScript } from './redis-scripts.ts'
@@ -28,8 +27,8 @@ export async function assertRedisUrl(url: string): Promise<void> {
 
 export type RedisStore = BudgetStore & Readonly<{ isUp(): boolean }>
 
-const indexKey = 'tenantry:windows'
-const windowPrefix = 'tenantry:window:'
+const indexKey = 'tenantry:busy'
+const windowPrefix = 'tenantry:seconds:'
 const keyOf = (tenantId: string) => windowPrefix + tenantId
 /** The probe writes to this window: a server that cannot write counts as down. */
 const probeName = '(probe)'
@@ -37,7 +36,7 @@ const probeName = '(probe)'
 const maxKeys = 500
 
 /**
- * Counts for all replicas, with one atomic script per batch of requests. While the server is unavailable, calls throw UNAVAILABLE at once; it
+ * Counts for all replicas, with one atomic script per request. While the server is unavailable, calls throw UNAVAILABLE at once; it
  * reconnects by itself.
  */
 export async function redisStore({ clock, log, url, deadlineMs, seconds = serverSeconds }: Deps): Promise<RedisStore> {
@@ -50,18 +49,14 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
     client = connect(redis.createClient, url)
   }
   const run = (script: Script, keys: readonly string[], more: readonly string[] = []) => runScript(client, script, { keys, more })
-  const takeAll = async (requested: readonly Request[]) => {
-    const keys = requested.map(({ tenantId }) => keyOf(tenantId))
-    const budgets = requested.map(({ budget }) => String(budget))
-    return ((await run(scripts.take, [indexKey, ...keys], budgets)) as number[]).map(takenOf)
-  }
+  const take = async (tenantId: string, budget: number) =>
+    takenOf((await run(scripts.take, [indexKey, keyOf(tenantId)], [String(budget)])) as number)
   const probe = async () => {
-    await takeAll([{ tenantId: probeName, budget: 1000 }])
+    await take(probeName, 1000)
     await run(giveBackScript, [keyOf(probeName)])
   }
   const server = await circuitBreaker({ clock, log, deadlineMs, probe, reconnect })
 
-  const take = batchCalls(maxKeys, (requested: readonly Request[]) => server.ask(() => takeAll(requested)))
   const usedBy = async (tenantIds: readonly string[]) => {
     const counts: number[] = []
     for (let from = 0; from < tenantIds.length; from += maxKeys) {
@@ -72,7 +67,7 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
   }
   return {
     name: 'redis',
-    take: (tenantId, budget) => take({ tenantId, budget }),
+    take: (tenantId, budget) => server.ask(() => take(tenantId, budget)),
     giveBack: async (tenantId) => void (await server.ask(() => run(giveBackScript, [keyOf(tenantId)]))),
     used: async (tenantId) => (await usedBy([tenantId]))[0] as number,
     busy: async () => {
@@ -88,8 +83,6 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
     },
   }
 }
-
-type Request = Readonly<{ tenantId: string; budget: number }>
 
 const takenOf = (answer: number): Taken =>
   answer >= 0 ? { accepted: true, used: answer } : { accepted: false, retryAfterSeconds: -answer }
