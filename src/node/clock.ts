@@ -24,13 +24,6 @@ function sleepUntil(resolve: () => void, ms: number, signal: AbortSignal | undef
   signal?.addEventListener('abort', end, { once: true })
 }
 
-/** A clock whose durations pass `factor` times as fast, for demonstrations. The wall clock is unchanged. */
-export const acceleratedClock = (factor: number, base: Clock = systemClock): Clock => ({
-  now: base.now,
-  monotonicMs: () => base.monotonicMs() * factor,
-  sleep: (ms, signal) => base.sleep(ms / factor, signal),
-})
-
 /** A clock that moves only with `advanceTo`, so that simulated days pass at computing speed. */
 export type VirtualClock = Clock &
   Readonly<{

@@ -1,7 +1,7 @@
 // Machine access for all programs: clock, randomness, files, fetch and logging.
 // The only place besides the program entry points that touches the machine.
 // Contains no product logic.
-export { acceleratedClock, systemClock, type VirtualClock, virtualClock, yieldUntilIdle } from './clock.ts'
+export { systemClock, type VirtualClock, virtualClock, yieldUntilIdle } from './clock.ts'
 export { decodeText, decodeTextAs } from './decode-text.ts'
 export { type Egress, egressRules } from './egress.ts'
 export { settlingFetch } from './fetch.ts'

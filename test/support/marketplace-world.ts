@@ -18,10 +18,10 @@ import type { Mail } from '../../src/daemon/mail/mail.ts'
 import {
   authenticateVendor,
   type MarketplaceDeps,
+  type MarketplacePayments,
   marketplaceFeature,
   publishSeeds,
   vendorAccess,
-  withoutPayments,
 } from '../../src/daemon/marketplace/index.ts'
 import { packageRoot } from '../../src/node/index.ts'
 import { anOperator } from './boxes-world.ts'
@@ -32,6 +32,22 @@ import { aTasksWorld, principalOf } from './tasks-world.ts'
 export const aFlow = (): FlowBundle => FlowBundle.parse(parse(readFileSync(packageRoot('config/flows/visitor.yaml'), 'utf8')))
 
 const shippedRoles = RoleBook.parse(parse(readFileSync(packageRoot('config/roles.yaml'), 'utf8')))
+
+const unavailable = async (): Promise<never> => {
+  throw problem('PAYMENTS_UNAVAILABLE', 'Paid items cannot be installed')
+}
+
+/** Free items work, paid ones cannot be installed. */
+export const withoutPayments: MarketplacePayments = {
+  currency: 'eur',
+  vendorCreated: async () => {},
+  priceChanged: async () => {},
+  termsChanged: async () => {},
+  endsChanged: async () => {},
+  assertBuyable: unavailable,
+  installPaid: unavailable,
+  cancelled: async (_, { paidUntil }) => paidUntil,
+}
 
 /** A submission of a free flow, changed. */
 export const aSubmission = (changed: object = {}) =>

@@ -63,7 +63,6 @@ export { findSubscription, lockSubscription, type SubscriptionRecord, storeSubsc
 export { vendorAccess } from './vendor-access.ts'
 export { authenticateVendor } from './vendor-sessions.ts'
 export { findVendor, isAccountGone, lockVendor, replaceVendor, storeAccountGone, vendorIdsOf } from './vendors.repo.ts'
-export { withoutPayments } from './without-payments.ts'
 
 function vendorRoutes(deps: MarketplaceDeps) {
   const page = vendorAccess(deps.baseUrl)

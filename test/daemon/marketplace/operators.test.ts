@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { type MarketplacePayments, withoutPayments } from '../../../src/daemon/marketplace/index.ts'
+import type { MarketplacePayments } from '../../../src/daemon/marketplace/index.ts'
 import { assertCurrency } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aMarketplaceWorld, aSubmission } from '../../support/marketplace-world.ts'
+import { aMarketplaceWorld, aSubmission, withoutPayments } from '../../support/marketplace-world.ts'
 import { codeOf } from '../../support/tasks-world.ts'
 
 onBothDialects('the marketplace for operators', (fresh) => {
