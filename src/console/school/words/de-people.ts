@@ -69,7 +69,6 @@ export const dePeople: Pick<Words, 'people' | 'person' | 'import'> = {
     inviteText: (email) => `Der Link setzt einmal ein Passwort und geht an ${email}. Bis dahin ändert sich nichts.`,
     noEmail: 'Die Person hat keine Mailadresse.',
     export: 'Daten exportieren',
-    exporting: 'Wird gesammelt…',
     exportText: 'Alles, was die Plattform zu dieser Person speichert, als Datei. Der Export steht im Protokoll.',
     exportTitle: (name) => `Daten von ${name} exportieren?`,
     erase: 'Löschen',

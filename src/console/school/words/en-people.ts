@@ -68,7 +68,6 @@ export const enPeople = {
     inviteText: (email: string) => `The link sets a password once and goes to ${email}. Nothing changes until it is used.`,
     noEmail: 'The person has no mail address.',
     export: 'Export data',
-    exporting: 'Collecting…',
     exportText: 'Everything that the platform stores of this person, as a file. The export is in the record.',
     exportTitle: (name: string) => `Export the data of ${name}?`,
     erase: 'Erase',

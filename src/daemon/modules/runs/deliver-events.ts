@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import { maxDepth } from '../../../core/boards/index.ts'
+import { causeOf, maxDepth } from '../../../core/boards/index.ts'
 import { isoIn, isoNow, newId } from '../../../core/kit/index.ts'
 import { acquireLease, eventsAfter, headOf, releaseLease, type StoredEvent, type Tx } from '../../db/index.ts'
 import { streamOf } from '../../events/index.ts'
@@ -90,9 +90,10 @@ type Delivery = Readonly<{ installation: InstallationRecord; code: ModuleCode; p
 async function deliver(deps: Deps, delivery: Delivery, signal?: AbortSignal): Promise<boolean> {
   const { installation, code, position, event } = delivery
   const { tenantId } = installation
+  const deliveryId = deliveryIdOf(event)
   const depth = await deps.db.transaction().execute((tx) => depthAfter(tx, { tenantId, event }))
   const about = {
-    ...({ kind: 'event', eventType: event.eventType, cause: causeOf(event), depth, deliveryId: deliveryIdOf(event) } as const),
+    ...({ kind: 'event', eventType: event.eventType, cause: causeOf(event) ?? deliveryId, depth, deliveryId } as const),
     attempt: position.attempt + 1,
   }
   if (depth > maxDepth) return stopLoop(deps, delivery, about)
@@ -109,12 +110,6 @@ async function deliver(deps: Deps, delivery: Delivery, signal?: AbortSignal): Pr
 }
 
 const deliveryIdOf = ({ seq }: StoredEvent): string => `evt_${seq}`
-
-/** The run that caused the event, else the event. */
-function causeOf(event: StoredEvent): string {
-  const { runId } = event.payload as { runId?: unknown }
-  return typeof runId === 'string' ? runId : deliveryIdOf(event)
-}
 
 type About = Pick<NewRun, 'kind' | 'eventType' | 'cause' | 'depth' | 'deliveryId' | 'attempt'>
 const nothingRan: NewRun['result'] = { ms: 0, interpreterMs: 0, violations: [], log: [] }
