@@ -52,6 +52,17 @@ export async function openPlainFile(folder: string, path: string): Promise<FileH
 /** The path of an opened file, whatever became of its name. */
 export const contentPath = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`
 
+/** The first bytes of such a file: what it names may have no end. Throws as `openPlainFile`. */
+export async function readBeginning(folder: string, path: string, maxBytes: number): Promise<Buffer> {
+  const file = await openPlainFile(folder, path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
 /** Size and SHA-256 of a file of any size below a folder; undefined if it is missing, `special` for anything else. */
 export async function sumPlainFile(
   folder: string,

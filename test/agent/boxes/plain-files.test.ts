@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, symlink, unlink, writeFile } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { contentPath, openPlainFile } from '../../../src/agent/boxes/index.ts'
+import { contentPath, openPlainFile, readBeginning } from '../../../src/agent/boxes/index.ts'
 
 // A container that runs may replace each part of a path while the agent reads it.
 
@@ -56,4 +56,14 @@ test('a volume may itself be behind a link of the host', async () => {
 
 test('a missing file is missing', async () => {
   await expect(openPlainFile(volume, 'media/other')).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+test('what has no end is not read: a link to a device, or a file that goes on', async () => {
+  await unlink(join(volume, 'media', 'photo'))
+  await symlink('/dev/zero', join(volume, 'media', 'photo'))
+  await expect(readBeginning(volume, 'media/photo', 8)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE' })
+  await unlink(join(volume, 'media', 'photo'))
+  await writeFile(join(volume, 'media', 'photo'), 'a long photo')
+  expect((await readBeginning(volume, 'media/photo', 6)).toString()).toBe('a long')
+  expect((await readBeginning(volume, 'media/photo', 600)).toString()).toBe('a long photo')
 })
