@@ -106,7 +106,7 @@ function orientationSegment(value: number): Uint8Array {
   return Uint8Array.from([0xff, 0xe1, 0, data.length + 2, ...data])
 }
 
-/** What a PNG is drawn with; all else is text, time, EXIF, or unknown. */
+/** The chunks by which a PNG is drawn; all others are text, time, EXIF, or unknown. */
 const drawn = [
   'IHDR',
   'PLTE',
