@@ -1,5 +1,5 @@
 import { copyFile, mkdir, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { type BoxCommandPayload, lsnValue, type SnapshotTaken } from '../../core/boxes/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import {
@@ -13,7 +13,7 @@ import {
   spaceForDump,
   takeBoxSnapshot,
 } from '../backup/index.ts'
-import { assertOnlyFiles, fenceFile, type LocalBoxes, pullImages } from '../boxes/index.ts'
+import { assertNoLinks, assertOnlyFiles, fenceFile, type LocalBoxes, pullImages } from '../boxes/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type {
   BoxServers,
@@ -162,7 +162,7 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
     await rm(into, { recursive: true, force: true })
   }
   const boxFolder = await fetch(parts.last.id, facts.paths.boxFolder, join(folder, 'box'))
-  await rm(fenceFile({ name: '', folder: boxFolder, composeFile: '' }), { force: true })
+  await removeFence(boxFolder)
   const data = await Promise.all(
     facts.paths.data.map(
       async (one, n): Promise<DataFolder> => ({
@@ -185,6 +185,13 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
     onWaiting: reportWaiting(context, 'store'),
   })
   return taken
+}
+
+/** A recovered box must not come up fenced. Through a link of a forged archive the fence of another box would be removed. Throws FOLDER_UNSAFE. */
+export async function removeFence(boxFolder: string): Promise<void> {
+  const fence = fenceFile({ name: '', folder: boxFolder, composeFile: '' })
+  await assertNoLinks(boxFolder, relative(boxFolder, fence))
+  await rm(fence, { force: true })
 }
 
 /** The folder itself, once nothing in it leads elsewhere. PostgreSQL has links for tablespaces alone, which no copy includes. */

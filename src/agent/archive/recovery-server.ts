@@ -1,9 +1,9 @@
-import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lsnText, lsnValue } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { waitUntil } from '../boxes/index.ts'
+import { readPlainFile, waitUntil } from '../boxes/index.ts'
 import type { CommandJournal } from '../journal/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox } from '../ports/index.ts'
 import type { ArchiveFacts } from './facts.ts'
@@ -92,7 +92,7 @@ async function assertWhole({ slug }: LocalBox, { dataFolder, logEnd }: Target): 
     .filter((name) => /^[0-9A-F]{8}\.history$/.test(name))
     .sort()
     .at(-1)
-  const text = newest === undefined ? '' : await readFile(join(log, newest), 'utf8')
+  const text = (newest === undefined ? undefined : await readPlainFile(log, newest)) ?? ''
   const [, end] = /^\d+\t([0-9A-F]+\/[0-9A-F]+)/.exec(text.trim().split('\n').at(-1) ?? '') ?? []
   if (end !== undefined && lsnValue(end) + maxRecordBytes >= logEnd) return
   throw problem(

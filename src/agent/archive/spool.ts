@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { Lsn } from '../../core/boxes/index.ts'
 import { asJson, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import { isUnusedSegment, segmentOf, segmentsBetween } from '../update/index.ts'
+import { openPlainFile } from '../boxes/index.ts'
+import { copySegment, isUnusedSegment, segmentOf, segmentsBetween } from '../update/index.ts'
 
 // The log of a box between its database and the store: the segments since the last window, and the written part of the one that is not full.
 
@@ -86,10 +87,12 @@ export async function hasSameLog(spool: Spool, server: Server, until: bigint): P
   const last = (await segmentsIn(spool)).at(-1)
   if (last === undefined) return true
   const bytes = Number(until - startOf(server, last))
-  const there = join(server.dataFolder, 'pg_wal', last.replace(partial, ''))
+  const name = last.replace(partial, '')
   if (bytes <= 0 || !(await isThere(server, startOf(server, last)))) return true
-  const read = async (path: string) => (await readFile(path)).subarray(0, Math.min(bytes, server.segmentBytes))
-  const [own, now] = await Promise.all([read(join(spool.folder, 'wal', last)), read(there)])
+  const beginning = (content: Buffer) => content.subarray(0, Math.min(bytes, server.segmentBytes))
+  const own = beginning(await readFile(join(spool.folder, 'wal', last)))
+  const file = await openPlainFile(server.dataFolder, join('pg_wal', name))
+  const now = beginning(await file.readFile().finally(() => file.close()))
   return own.equals(now)
 }
 
@@ -103,10 +106,10 @@ export async function copyLog(spool: Spool, server: Server, { from, to, signal }
     const start = startOf(server, name)
     if (!(await isThere(server, start)))
       throw problem('SNAPSHOT_FAILED', `PostgreSQL has removed the segment ${name} of its write-ahead log`)
-    const source = join(server.dataFolder, 'pg_wal', name)
+    const source = { from: server.dataFolder, name }
     const target = join(spool.folder, 'wal', name)
     if (start + BigInt(server.segmentBytes) <= to) {
-      await copyFile(source, `${target}.new`)
+      await copySegment(source, `${target}.new`)
       await chmod(`${target}.new`, 0o600)
       await rename(`${target}.new`, target)
       await rm(`${target}${partial}`, { force: true })
@@ -115,12 +118,16 @@ export async function copyLog(spool: Spool, server: Server, { from, to, signal }
 }
 
 /** The rest is zeros: PostgreSQL may be writing there, and leaves what an older segment had. */
-async function copyBeginning(source: string, target: string, { bytes, size }: Readonly<{ bytes: number; size: number }>): Promise<void> {
-  const [input, output] = [await open(source, 'r'), await open(target, 'w', 0o600)]
+async function copyBeginning(
+  { from, name }: Readonly<{ from: string; name: string }>,
+  target: string,
+  { bytes, size }: Readonly<{ bytes: number; size: number }>,
+): Promise<void> {
+  const [input, output] = [await openPlainFile(from, join('pg_wal', name)), await open(target, 'w', 0o600)]
   try {
     const content = Buffer.alloc(bytes)
     const { bytesRead } = await input.read(content, 0, bytes, 0)
-    if (bytesRead < bytes) throw problem('SNAPSHOT_FAILED', `${source} is shorter than its log`)
+    if (bytesRead < bytes) throw problem('SNAPSHOT_FAILED', `the segment ${name} in ${from} is shorter than its log`)
     await output.write(content, 0, bytes, 0)
     await output.truncate(size)
   } finally {

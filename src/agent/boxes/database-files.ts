@@ -1,7 +1,8 @@
-import { lstat, readdir, readFile } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { plural, problem } from '../../core/kit/index.ts'
 import type { BoxServers, ContainerEngine, DatabaseFacts, LocalBox } from '../ports/index.ts'
+import { readBeginning } from './plain-files.ts'
 
 // A rollback puts a copy or a load in the place of one volume. So all files of the database must be in that volume: files elsewhere would be
 // those of the new version under a former catalog.
@@ -81,7 +82,7 @@ async function dataFolders(root: string): Promise<DataFolder[] | undefined> {
 }
 
 async function foldersIn(folder: string, depth: number): Promise<DataFolder[]> {
-  const systemId = await systemIdOf(join(folder, 'global', 'pg_control')).catch(ifMissing)
+  const systemId = await systemIdOf(folder).catch(ifMissing)
   if (systemId !== undefined) {
     const log = await lstat(join(folder, 'pg_wal')).catch(ifMissing)
     return [{ systemId, hasLinkedLog: log?.isSymbolicLink() === true }]
@@ -96,4 +97,5 @@ function ifMissing(error: NodeJS.ErrnoException): undefined {
 }
 
 /** The identity of a database is the first field of this file. */
-const systemIdOf = async (control: string): Promise<string> => (await readFile(control)).readBigUInt64LE(0).toString()
+const systemIdOf = async (folder: string): Promise<string> =>
+  (await readBeginning(folder, join('global', 'pg_control'), 8)).readBigUInt64LE(0).toString()

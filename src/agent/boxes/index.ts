@@ -56,7 +56,16 @@ export {
 } from './local-boxes.ts'
 export { logLines, logs } from './logs.ts'
 export { environmentValue, mountsOf, recordOf } from './mounts.ts'
-export { assertNoLinks, assertOnlyFiles, listPlainFolder, readPlainFile, sumPlainFile } from './plain-files.ts'
+export {
+  assertNoLinks,
+  assertOnlyFiles,
+  contentPath,
+  listPlainFolder,
+  openPlainFile,
+  readBeginning,
+  readPlainFile,
+  sumPlainFile,
+} from './plain-files.ts'
 export { assertPlaceFree, type ProvisionDeps, plainUrl, portInUse, provision } from './provision.ts'
 export { pinImage, pullImages, resolveImages } from './pull-images.ts'
 export { logRedactor } from './redact-logs.ts'

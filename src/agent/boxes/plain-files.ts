@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
-import { lstat, open, opendir, readdir } from 'node:fs/promises'
+import { type FileHandle, lstat, open, opendir, readdir, readlink, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { isProblem, notUtf8, type Problem, problem, utf8Text } from '../../core/kit/index.ts'
 
@@ -21,6 +21,43 @@ export async function readPlainFile(folder: string, path: string): Promise<strin
     const text = utf8Text(bytes)
     if (text === undefined) throw problem('FOLDER_UNSAFE', `${join(folder, path)}: ${notUtf8(bytes)}`)
     return text
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * Opens a file below the folder of a volume. A container that runs may put a link, or a pipe, in place of it or of a folder above it at any moment:
+ * only the opened file counts, and it is below the folder. Throws ENOENT, and FOLDER_UNSAFE for anything else.
+ */
+export async function openPlainFile(folder: string, path: string): Promise<FileHandle> {
+  // A pipe would be waited for.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const file = await open(join(folder, path), flags).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ELOOP') throw unsafe(folder, path, 'is a symbolic link')
+    if (error.code === 'ENXIO') throw unsafe(folder, path, 'is not a regular file')
+    throw error
+  })
+  try {
+    if (!(await file.stat()).isFile()) throw unsafe(folder, path, 'is not a regular file')
+    const [place, root] = await Promise.all([readlink(contentPath(file)), realpath(folder)])
+    if (relative(root, place).split('/')[0] === '..') throw unsafe(folder, path, 'is behind a symbolic link')
+    return file
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** The path of an opened file, whatever became of its name. */
+export const contentPath = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`
+
+/** The first bytes of such a file: what it names may have no end. Throws as `openPlainFile`. */
+export async function readBeginning(folder: string, path: string, maxBytes: number): Promise<Buffer> {
+  const file = await openPlainFile(folder, path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0)
+    return buffer.subarray(0, bytesRead)
   } finally {
     await file.close()
   }

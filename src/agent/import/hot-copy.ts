@@ -1,9 +1,10 @@
-import { lchown, lstat, readdir, readFile, rm } from 'node:fs/promises'
+import { lchown, lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DatabaseCopy } from '../../core/boxes/index.ts'
 import { problem, randomText } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { runConcurrently } from '../backup/index.ts'
+import { readPlainFile } from '../boxes/index.ts'
 import type { ForeignContent, ForeignDatabase } from '../ports/index.ts'
 import { startDatabase } from '../rebuild/index.ts'
 import {
@@ -92,7 +93,7 @@ async function assertCopyable({ folder, systemId, into }: Readonly<{ folder: str
     throw problem('CONFLICT', `${folder} is not the data folder of the database that runs`)
   const outside = await linkToOutside(folder)
   if (outside !== undefined) throw problem('CONFLICT', `${outside} in ${folder} is a link out of it`)
-  const [there, here] = await Promise.all([folder, into].map(async (one) => (await readFile(join(one, 'PG_VERSION'), 'utf8')).trim()))
+  const [there, here] = await Promise.all([folder, into].map(async (one) => (await readPlainFile(one, 'PG_VERSION'))?.trim()))
   if (there !== here) throw problem('CONFLICT', `it has files of PostgreSQL ${there}, and the box runs ${here}`)
 }
 

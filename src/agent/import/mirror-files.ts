@@ -1,7 +1,8 @@
 import { constants, type Stats } from 'node:fs'
-import { chmod, chown, copyFile, link, lstat, mkdir, readdir, rename, rm, utimes } from 'node:fs/promises'
+import { chmod, chown, copyFile, type FileHandle, link, lstat, mkdir, readdir, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
+import { contentPath, openPlainFile } from '../boxes/index.ts'
 
 /** User id and group id of the chat server in the box template. */
 const chatUser = { uid: 991, gid: 991 }
@@ -22,7 +23,7 @@ export type Mirrored = Readonly<{ linked: number; copied: number }>
 /**
  * Makes a folder like those of the stack, without a change of theirs. It may run again and then takes only what is new: a file that vanished
  * there vanishes here. A shared file is never changed here: where its owner or mode would have to be, it is copied. Throws FOLDER_UNSAFE for a
- * symbolic link: what it names would be left behind.
+ * symbolic link: what it names would be left behind, or a running container of the stack would show any file of the host.
  */
 export async function mirrorFiles({ sources, into, isMedia, leaveOut = [], signal }: Mirror): Promise<Mirrored> {
   const count = { linked: 0, copied: 0 }
@@ -36,7 +37,7 @@ export async function mirrorFiles({ sources, into, isMedia, leaveOut = [], signa
       signal.throwIfAborted()
       await makeFolders({ from, into, inside }, dirname(path), owner)
       const isShared = isMedia && facts.uid === chatUser.uid && facts.gid === chatUser.gid && (facts.mode & constants.S_IRUSR) !== 0
-      const result = await putFile({ source: join(from, path), target: join(into, at) }, facts, { isShared, owner })
+      const result = await putFile({ from, path, target: join(into, at) }, facts, { isShared, owner })
       if (result === undefined) continue
       count[result] += 1
       present.add(at)
@@ -92,7 +93,7 @@ async function makeFolders({ from, into, inside }: Tree, below: string, owner: O
 /** A time that was set is exact to about a microsecond, whatever the file system stores. */
 const timePrecisionMs = 0.01
 
-type Pair = Readonly<{ source: string; target: string }>
+type Pair = Readonly<{ from: string; path: string; target: string }>
 
 /** A file that vanished meanwhile is undefined. */
 async function putFile(
@@ -100,40 +101,55 @@ async function putFile(
   facts: Stats,
   { isShared, owner }: Readonly<{ isShared: boolean; owner: Owner }>,
 ): Promise<keyof Mirrored | undefined> {
-  const { source, target } = pair
+  const { from, path, target } = pair
   const former = await lstat(target).catch(ifGone)
   if (former && former.ino === facts.ino && former.dev === facts.dev) return 'linked'
   if (former && former.size === facts.size && Math.abs(former.mtimeMs - facts.mtimeMs) < timePrecisionMs) return 'copied'
   if (former) await rm(target, { force: true })
-  if (isShared) {
-    const linked = await link(source, target).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => {
-        // Another file system, or a bind mount in between; too many links; links of others' files that are forbidden.
-        if (['EXDEV', 'EMLINK', 'EPERM', 'ENOTSUP'].includes(error.code ?? '')) return false
-        if (error.code === 'ENOENT') return undefined
-        throw error
-      },
-    )
-    if (linked !== false) return linked && 'linked'
+  const file = await openPlainFile(from, path).catch(ifGone)
+  if (!file) return undefined
+  try {
+    if (isShared) {
+      const linked = await linkOf(pair, file)
+      if (linked !== false) return linked && 'linked'
+    }
+    await copyOf(file, target, owner)
+    return 'copied'
+  } finally {
+    await file.close()
   }
-  return (await copyOf(pair, facts, owner)) ? 'copied' : undefined
+}
+
+/** False where it cannot be shared. Undefined for another file than the opened one. */
+async function linkOf({ from, path, target }: Pair, file: FileHandle): Promise<boolean | undefined> {
+  try {
+    await link(join(from, path), target)
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    // Another file system, or a bind mount in between; too many links; links of others' files that are forbidden.
+    if (['EXDEV', 'EMLINK', 'EPERM', 'ENOTSUP'].includes(code)) return false
+    if (code === 'ENOENT') return undefined
+    throw error
+  }
+  const [made, opened] = await Promise.all([lstat(target), file.stat()])
+  if (made.ino === opened.ino && made.dev === opened.dev) return true
+  await rm(target, { force: true })
+  return undefined
 }
 
 /** Complete under its name, or not there: a copy that was cut off never counts as one. */
-async function copyOf({ source, target }: Pair, facts: Stats, owner: Owner): Promise<boolean> {
+async function copyOf(file: FileHandle, target: string, owner: Owner): Promise<void> {
   const part = `${target}.tenantry-part`
+  const facts = await file.stat()
   try {
-    await copyFile(source, part, constants.COPYFILE_FICLONE)
+    await copyFile(contentPath(file), part, constants.COPYFILE_FICLONE)
   } catch (error) {
     await rm(part, { force: true })
-    ifGone(error as NodeJS.ErrnoException)
-    return false
+    throw error
   }
   const { uid, gid } = owner ?? facts
   if (process.getuid?.() === 0) await chown(part, uid, gid)
   await chmod(part, owner ? 0o644 : facts.mode & 0o7777)
   await utimes(part, facts.atimeMs / 1000, facts.mtimeMs / 1000)
   await rename(part, target)
-  return true
 }

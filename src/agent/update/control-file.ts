@@ -1,6 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
+import { readBeginning } from '../boxes/index.ts'
 
 // `global/pg_control` of a data folder, read without a server. Its first fields are the same in PostgreSQL 13 to 18.
 
@@ -32,11 +33,16 @@ export function readControl(bytes: Buffer): ControlFile {
   }
 }
 
-export const controlOf = async (folder: string): Promise<ControlFile> => readControl(await readFile(join(folder, controlPath)))
+/** PostgreSQL writes 8 KB. */
+const maxControlBytes = 64 * 1024
+
+const controlBytes = (folder: string): Promise<Buffer> => readBeginning(folder, controlPath, maxControlBytes)
+
+export const controlOf = async (folder: string): Promise<ControlFile> => readControl(await controlBytes(folder))
 
 /** The file while a server may write it: two equal reads are of one write. */
 export async function stableControl(folder: string): Promise<Buffer> {
-  const read = () => readFile(join(folder, controlPath))
+  const read = () => controlBytes(folder)
   for (let tries = 0, last = await read(); tries < maxReads; tries++) {
     const next = await read()
     if (next.equals(last)) return next

@@ -2,6 +2,7 @@ import { constants, type Stats } from 'node:fs'
 import { chmod, chown, copyFile, type FileHandle, lstat, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { syncFile, syncFolder } from '../../node/index.ts'
+import { openPlainFile } from '../boxes/index.ts'
 
 /** Files at once: enough that their fsyncs share disk writes. */
 const maxConcurrent = 16
@@ -49,16 +50,17 @@ export async function copyLiveFolder(from: string, into: string, { signal, isLef
   let bytes = 0
   const files = await copyTree({ from, into }, { signal, isLeftOut: (path) => isLeftOut(relative(from, path)), isLive: true })
   const copy = async ([source, target]: Pair) => {
-    const copied = await copyInParts(source, target, { signal, pace })
+    const copied = await copyInParts({ from, path: relative(from, source) }, target, { signal, pace })
     bytes += copied
   }
   await forEach(files, { signal, concurrent: maxLiveConcurrent }, (file) => copy(file).catch(ifVanished))
   return bytes
 }
 
-async function copyInParts(source: string, target: string, { signal, pace }: Pick<LiveCopy, 'signal' | 'pace'>): Promise<number> {
-  // A link would show what is outside.
-  const input = await open(source, constants.O_RDONLY | constants.O_NOFOLLOW)
+type Source = Readonly<{ from: string; path: string }>
+
+async function copyInParts({ from, path }: Source, target: string, { signal, pace }: Pick<LiveCopy, 'signal' | 'pace'>): Promise<number> {
+  const input = await openPlainFile(from, path)
   try {
     const output = await open(target, 'wx')
     try {

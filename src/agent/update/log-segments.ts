@@ -1,6 +1,7 @@
 import { chmod, chown, copyFile, lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
+import { contentPath, openPlainFile } from '../boxes/index.ts'
 import type { ControlFile } from './control-file.ts'
 import { isUnusedSegment } from './unused-wal.ts'
 
@@ -43,9 +44,19 @@ export async function copySegments({ from, into }: Folders, names: readonly stri
     if (found && !found.isFile()) throw problem('CONFLICT', `${source} is no file`)
     if (found === undefined || (await isUnusedSegment(source, found.size)))
       throw problem('CONFLICT', `PostgreSQL has removed the segment ${name} of its write-ahead log`)
-    await copyFile(source, target)
+    await copySegment({ from, name }, target)
     if (process.getuid?.() === 0) await chown(target, owner.uid, owner.gid)
     await chmod(target, owner.mode & 0o7777)
+  }
+}
+
+/** Copies a segment of a running server. Throws ENOENT, and FOLDER_UNSAFE for what is not in its data folder. */
+export async function copySegment({ from, name }: Readonly<{ from: string; name: string }>, target: string): Promise<void> {
+  const file = await openPlainFile(from, join('pg_wal', name))
+  try {
+    await copyFile(contentPath(file), target)
+  } finally {
+    await file.close()
   }
 }
 

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 
@@ -18,7 +19,8 @@ export async function isUnusedSegment(path: string, bytes: number): Promise<bool
   const [, high, low] = name
   const address = (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`) * BigInt(bytes)
   const header = Buffer.alloc(headerBytes)
-  const file = await open(path)
+  // The container of the server may put a pipe there, which would be waited for.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const { bytesRead } = await file.read(header, 0, headerBytes, 0)
     if (bytesRead < headerBytes) return false

@@ -1,9 +1,7 @@
-import { join } from 'node:path'
 import { dataMajorFinding, formerFindings, majorOfImage, targetFindings } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
-import { readIfThere } from '../../node/index.ts'
 import { reserveDiskSpace } from '../backup/index.ts'
-import { pullImages } from '../boxes/index.ts'
+import { pullImages, readPlainFile } from '../boxes/index.ts'
 import {
   type Environment,
   environmentOf,
@@ -104,7 +102,7 @@ async function inspect({ deps, box, signal }: UpgradeRun, found: Found): Promise
 
 /** The major version of the files of a server that does not run, where it is not that of its image. */
 async function otherMajor(root: string, image: string): Promise<{ files: string; image: string } | undefined> {
-  const texts = await Promise.all(['.', 'data'].map((folder) => readIfThere(join(root, folder, 'PG_VERSION')).catch(() => undefined)))
+  const texts = await Promise.all(['PG_VERSION', 'data/PG_VERSION'].map((path) => readPlainFile(root, path).catch(() => undefined)))
   const files = texts.find((text) => text !== undefined)?.trim()
   const major = majorOfImage(image)
   return files === undefined || major === undefined || files === major ? undefined : { files, image }

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { plural } from '../../core/kit/index.ts'
 import { moneyText, sumsOf } from '../../core/payments/index.ts'
-import { api, ChoiceFilter, KeyValues, Link, Loaded, PageHeader, PlainList, useSearchState } from '../kit/index.ts'
+import { api, ChoiceFilter, KeyValues, Link, Loaded, now, PageHeader, PlainList, useSearchState } from '../kit/index.ts'
 
 /** Years to choose from, the present one first. */
 const shownYears = 6
 
 function recentYears(): string[] {
-  const year = new Date().getUTCFullYear()
+  const year = now().getUTCFullYear()
   return Array.from({ length: shownYears }, (_, back) => String(year - back))
 }
 

@@ -4,6 +4,9 @@ const textAt = (bytes: Uint8Array, at: number, length: number) => String.fromCha
 const big16 = (bytes: Uint8Array, at: number) => (bytes[at] ?? 0) * 256 + (bytes[at + 1] ?? 0)
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
+/** A picture has some hundred parts at most; one that is made of tiny ones takes the thread for seconds. */
+export const maxPictureParts = 5000
+
 function joined(parts: readonly Uint8Array[]): Bytes {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
   let at = 0
@@ -23,9 +26,10 @@ const isRestart = (marker: number) => marker >= 0xd0 && marker <= 0xd7
 const [startOfScan, endOfImage, fill] = [0xda, 0xd9, 0xff]
 
 /** Behind its end a photo of a phone may carry others, each with its own metadata. */
-function jpegWithout(bytes: Uint8Array): Bytes {
+function jpegWithout(bytes: Uint8Array): Bytes | undefined {
   const kept: Uint8Array[] = [bytes.subarray(0, 2)]
-  for (let at = 2; at + 2 <= bytes.length; ) {
+  for (let at = 2, parts = 1; at + 2 <= bytes.length; parts += 1) {
+    if (parts > maxPictureParts) return undefined
     const marker = bytes[at + 1] ?? 0
     if (marker === fill) {
       at += 1
@@ -106,7 +110,7 @@ function orientationSegment(value: number): Uint8Array {
   return Uint8Array.from([0xff, 0xe1, 0, data.length + 2, ...data])
 }
 
-/** What a PNG is drawn with; all else is text, time, EXIF, or unknown. */
+/** The chunks by which a PNG is drawn; all others are text, time, EXIF, or unknown. */
 const drawn = [
   'IHDR',
   'PLTE',
@@ -126,9 +130,10 @@ const drawn = [
   'fdAT',
 ]
 
-function pngWithout(bytes: Uint8Array): Bytes {
+function pngWithout(bytes: Uint8Array): Bytes | undefined {
   const kept: Uint8Array[] = [bytes.subarray(0, 8)]
-  for (let at = 8; at + 12 <= bytes.length; ) {
+  for (let at = 8, parts = 1; at + 12 <= bytes.length; parts += 1) {
+    if (parts > maxPictureParts) return undefined
     const [end, type] = [at + 12 + viewOf(bytes).getUint32(at), textAt(bytes, at + 4, 4)]
     if (drawn.includes(type)) kept.push(bytes.subarray(at, end))
     if (type === 'IEND') break
@@ -140,10 +145,11 @@ function pngWithout(bytes: Uint8Array): Bytes {
 /** In the flags of an extended WebP: it has EXIF, it has XMP. */
 const metadataFlags = 0x0c
 
-function webpWithout(bytes: Uint8Array): Bytes {
+function webpWithout(bytes: Uint8Array): Bytes | undefined {
   const kept: Uint8Array[] = [bytes.subarray(0, 12)]
   const wholeEnd = Math.min(bytes.length, 8 + viewOf(bytes).getUint32(4, true))
-  for (let at = 12; at + 8 <= wholeEnd; ) {
+  for (let at = 12, parts = 1; at + 8 <= wholeEnd; parts += 1) {
+    if (parts > maxPictureParts) return undefined
     const length = viewOf(bytes).getUint32(at + 4, true)
     const end = at + 8 + length + (length % 2)
     if (!['EXIF', 'XMP '].includes(textAt(bytes, at, 4))) kept.push(bytes.subarray(at, end))
@@ -157,6 +163,6 @@ function webpWithout(bytes: Uint8Array): Bytes {
 
 const withoutBy = { 'image/jpeg': jpegWithout, 'image/png': pngWithout, 'image/webp': webpWithout }
 
-/** The picture without what a camera or a program wrote beside it: place, device, names, previews. How it is turned stays. `bytes` is a readable picture. */
-export const withoutMetadata = (bytes: Uint8Array, { contentType }: Readonly<{ contentType: keyof typeof withoutBy }>): Bytes =>
+/** The picture without what a camera or a program wrote beside it: place, device, names, previews. How it is turned stays. `bytes` is a readable picture. Undefined for too many parts. */
+export const withoutMetadata = (bytes: Uint8Array, { contentType }: Readonly<{ contentType: keyof typeof withoutBy }>): Bytes | undefined =>
   withoutBy[contentType](bytes)

@@ -1,4 +1,4 @@
-import { withoutMetadata } from './picture-metadata.ts'
+import { maxPictureParts, withoutMetadata } from './picture-metadata.ts'
 import { problem } from './problem.ts'
 
 /** Pixels of each side: a small file may unpack to a picture that a phone cannot show. */
@@ -28,7 +28,7 @@ function pngSize(bytes: Uint8Array): Size | undefined {
   const { big32 } = view(bytes)
   if (big32(8) !== 13 || textAt(bytes, 12, 4) !== 'IHDR') return undefined
   let hasData = false
-  for (let at = 8; at + 12 <= bytes.length; at += 12 + big32(at)) {
+  for (let at = 8, parts = 1; at + 12 <= bytes.length && parts <= maxPictureParts; at += 12 + big32(at), parts += 1) {
     const type = textAt(bytes, at + 4, 4)
     if (type === 'IDAT') hasData = true
     if (type === 'IEND') return hasData ? { width: big32(16), height: big32(20) } : undefined
@@ -44,7 +44,7 @@ const isFrame = (marker: number) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 
 function jpegSize(bytes: Uint8Array): Size | undefined {
   const { at, big16 } = view(bytes)
   let size: Size | undefined
-  for (let position = 2; position + 4 <= bytes.length; ) {
+  for (let position = 2, parts = 1; position + 4 <= bytes.length && parts <= maxPictureParts; parts += 1) {
     const marker = at(position + 1)
     if (at(position) !== 0xff || marker < 0xc0) return undefined
     if (marker === fill) {
@@ -103,8 +103,9 @@ export function readPicture(bytes: Uint8Array, { minSide, maxSide }: PictureLimi
 /** The picture of an uploaded part; `content` is what may be stored: without metadata. Throws VALIDATION, naming the part. */
 export function pictureOf(bytes: Uint8Array, { part, ...limits }: PictureLimits & Readonly<{ part: string }>) {
   const read = readPicture(bytes, limits)
-  if (!('refused' in read)) return { ...read, content: withoutMetadata(bytes, read) }
-  const reason = refusalText(read, limits)
+  const content = 'refused' in read ? undefined : withoutMetadata(bytes, read)
+  if (content && !('refused' in read)) return { ...read, content }
+  const reason = refusalText('refused' in read ? read : { refused: 'damaged' }, limits)
   throw problem('VALIDATION', `${part} ${reason}`, { details: [{ path: part, reason }] })
 }
 

@@ -114,7 +114,7 @@ export async function recordRepositoryId(tx: Tx, tenantId: string, repositoryId:
 
 type ListenerDeps = Readonly<{ clock: Clock; settings: Pick<SnapshotSettings, 'snapshotStore'> }>
 
-/** Commands that use a repository where its box is. A take-over is none of them: the repository may be missing on its new host alone. */
+/** Commands that use a repository. A take-over is none of them: the repository may be missing on its new host alone. */
 const kinds: readonly BoxCommandKind[] = [
   'tenant-box.snapshot',
   'tenant-box.prefetch',
@@ -123,6 +123,7 @@ const kinds: readonly BoxCommandKind[] = [
   'tenant-box.drill',
   'tenant-box.hand_over',
   'tenant-box.tend_snapshots',
+  'tenant-box.recover',
 ]
 
 /** Handles a lost repository that an agent reports with any command, and its return. */
@@ -130,6 +131,8 @@ export function storeListener({ clock, settings }: ListenerDeps): CommandListene
   const lost = async (tx: Tx, command: Command, error: AgentError | null | undefined) => {
     const owner = isLost(error) ? await boxOf(tx, command) : undefined
     if (!owner || !isLost(error)) return
+    // The folder of another host, to which a box is recovered, says nothing about that of its own.
+    if (!reachesStore(settings) && command.kind === 'tenant-box.recover' && command.hostId !== owner.hostId) return
     const place = reachesStore(settings) ? bucket : { key: command.hostId, subject: (await hostById(tx, command.hostId)).name }
     await recordStoreLost({ tx, clock }, { owner, place, error })
   }

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readFacts } from '../../../src/agent/archive/facts.ts'
+import { removeFence } from '../../../src/agent/archive/recover.ts'
 import { assertOnlyFiles } from '../../../src/agent/boxes/index.ts'
 
 // The archive of a compromised host leads to no file of the host that recovers it.
@@ -47,4 +48,21 @@ test('a link is refused, however deep it is and whatever it names', async () => 
     code: 'FOLDER_UNSAFE',
     message: expect.stringContaining('base/1/113 is a symbolic link'),
   })
+})
+
+test('the fence in a box folder is removed, and not the one of another box behind a link', async () => {
+  const [other, folder] = [await aFolder(), await aFolder()]
+  const fence = async (of: string) => {
+    await mkdir(join(of, 'edge', 'fence'), { recursive: true })
+    await writeFile(join(of, 'edge', 'fence', 'on'), '{}')
+  }
+  await fence(other)
+  await fence(folder)
+  await removeFence(folder)
+  expect(await readdir(join(folder, 'edge', 'fence'))).toEqual([])
+  await rm(join(folder, 'edge'), { recursive: true })
+  await symlink(join(other, 'edge'), join(folder, 'edge'))
+  await expect(removeFence(folder)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE' })
+  expect(await readdir(join(other, 'edge', 'fence'))).toEqual(['on'])
+  await expect(removeFence(await aFolder())).resolves.toBeUndefined()
 })

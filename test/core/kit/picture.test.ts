@@ -149,3 +149,39 @@ test('EXIF and XMP of a WebP are not stored, nor announced', () => {
 test.each(images)('a %s without metadata is stored as it is', (_, make) => {
   expect(contentOf(make(64, 64))).toEqual(Buffer.from(make(64, 64)))
 })
+
+/** Segments and chunks of the least size, which take far more time than their bytes. */
+const tiny: [string, (parts: number) => Uint8Array][] = [
+  [
+    'JPEG',
+    (parts) => {
+      const [head, scan] = [
+        [0xff, 0xd8, 0xff, 0xc0, 0, 8, 8, 0, 100, 0, 100, 1],
+        [0xff, 0xda, 0, 2, 1],
+      ]
+      return Uint8Array.from([...head, ...Array.from({ length: parts }, () => [0xff, 0xc4, 0, 2]).flat(), ...scan, 0xff, 0xd9])
+    },
+  ],
+  [
+    'JPEG behind its scan',
+    (parts) => {
+      const head = [0xff, 0xd8, 0xff, 0xc0, 0, 8, 8, 0, 100, 0, 100, 1, 0xff, 0xda, 0, 2, 1]
+      return Uint8Array.from([...head, ...Array.from({ length: parts }, () => [0xff, 0xc4, 0, 2]).flat(), 0xff, 0xd9])
+    },
+  ],
+  [
+    'WebP',
+    (parts) => {
+      const text = (letters: string) => [...letters].map((letter) => letter.charCodeAt(0))
+      const chunks = [...text('VP8X'), 10, 0, 0, 0, 0, 0, 0, 0, 99, 0, 0, 99, 0, 0]
+      const all = [...text('WEBP'), ...chunks, ...Array.from({ length: parts }, () => [...text('VP8 '), 0, 0, 0, 0]).flat()]
+      return Uint8Array.from([...text('RIFF'), all.length & 255, (all.length >> 8) & 255, all.length >> 16, 0, ...all])
+    },
+  ],
+]
+
+test.each(tiny)('a %s of thousands of tiny parts is refused', (_, make) => {
+  const limits = { part: 'file', minSide: 16, maxSide: 2048 }
+  expect(pictureOf(make(100), limits)).toMatchObject({ width: 100, height: 100 })
+  expect(() => pictureOf(make(6000), limits)).toThrow('file is damaged or incomplete')
+})

@@ -52,7 +52,8 @@ onBothDialects('archives', (fresh) => {
         })
       ).boxes
     const shown = async () => (await world.api.showBox(north)).archive
-    return { ...world, boxId, tenantId, at, part, report, shown }
+    const snapshotStatus = async () => (await world.db.selectFrom('snapshots').select('status').execute()).map(({ status }) => status)
+    return { ...world, boxId, tenantId, at, part, report, shown, snapshotStatus }
   }
   const refused = (asked: Promise<unknown>) =>
     asked.then(
@@ -173,6 +174,18 @@ onBothDialects('archives', (fresh) => {
       await db.updateTable('boxes').set({ ownership_epoch: 2 }).execute()
       expect(await refused(post(command, { ok: true, result: taken('r') }, 'host-2'))).toMatch(/^NOT_FOUND: .* not leased to this agent/)
     })
+  })
+
+  test('that another host does not have in its folder are not lost where the box is', async () => {
+    const { report, part, clock, heard, db, api, take, post, snapshotStatus } = await setUp()
+    await report([part('b', 'base', 100, 110), part('l1', 'log', 96, 120)])
+    await clock.advance(10 * minuteMs)
+    await heard()
+    await db.updateTable('hosts').set({ last_seen_at: '2020-01-01T00:00:00.000Z' }).where('name', '=', 'host-1').execute()
+    await api.recoverBox({ ...north, body: { to: 'latest', host: 'host-2' } })
+    await post(await take('host-2'), { ok: false, error: { code: 'SNAPSHOT_STORE_LOST', message: 'no repository is there' } }, 'host-2')
+    expect(await snapshotStatus()).toEqual(['present'])
+    expect(await db.selectFrom('alerts').select('kind').execute()).toEqual([])
   })
 
   test('are drilled at a random moment, and a recovery that fails raises the alert of a failed drill', async () => {

@@ -63,6 +63,7 @@ onBothDialects('a snapshot store that is gone', (fresh) => {
     'tenant-box.prefetch': undefined,
     'tenant-box.tend_snapshots': undefined,
     'tenant-box.hand_over': undefined,
+    'tenant-box.recover': undefined,
     'tenant-box.update': anUpdate({ outcome: 'failed', snapshotOk: false, snapshotId: null, error: lost }),
     'tenant-box.restore': aRestore({ outcome: 'failed', error: lost }),
     'tenant-box.drill': aDrill({ ok: false, error: lost }),
