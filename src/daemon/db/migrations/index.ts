@@ -16,6 +16,7 @@ import { upgradeRehearsals } from './0015-upgrade-rehearsals.ts'
 import { hotSnapshots } from './0016-hot-snapshots.ts'
 import { vendorAccounts } from './0017-vendor-accounts.ts'
 import { branding } from './0018-branding.ts'
+import { traces } from './0020-traces.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -38,4 +39,5 @@ export const migrations: readonly Migration[] = [
   hotSnapshots,
   vendorAccounts,
   branding,
+  traces,
 ]
