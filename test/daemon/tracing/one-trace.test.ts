@@ -51,7 +51,7 @@ test('one trace leads from `rollouts create` to the commit of the agent and its 
   }
   const command = [
     'tenantry: tenantry rollouts create',
-    'tenantryd: POST /api/admin/v1/rollouts',
+    'tenantryd: POST /admin/tenant-boxes/rollouts',
     'tenantryd: queue tenant-box.update',
     'tenantry-agent: tenant-box.update',
   ]
