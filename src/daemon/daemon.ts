@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { type Clock, problem, type Random } from '../core/kit/index.ts'
 import type { PaymentProvider } from '../core/payments/index.ts'
-import { buildVersion, type Logger, packageRoot, readUtf8 } from '../node/index.ts'
+import { buildVersion, type Logger, packageRoot, readUtf8, type Tracing } from '../node/index.ts'
 import type { LoginLinks } from './admin/index.ts'
 import { compose } from './app/index.ts'
 import { importManifest } from './boxes/index.ts'
@@ -53,6 +53,8 @@ export async function startDaemon({
   const end = async () => {
     for (const close of ends) await close()
   }
+  const tracing = await tracingOf(config, clock, log)
+  if (tracing) ends.push(tracing.close)
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal) // each long poll and stream listens to it
   try {
@@ -66,6 +68,7 @@ export async function startDaemon({
       clock,
       random,
       log,
+      tracing,
       migrations,
       schemas,
       roles,
@@ -81,6 +84,7 @@ export async function startDaemon({
       clock,
       random,
       log,
+      tracing,
       metrics,
       limits,
       outermost,
@@ -103,6 +107,21 @@ export async function startDaemon({
     await end()
     throw error
   }
+}
+
+/** Loaded only where it is on. */
+async function tracingOf({ tracing }: Config, clock: Clock, log: Logger): Promise<Tracing | undefined> {
+  if (tracing.endpoint === undefined) return undefined
+  const { openTracing } = await import('../node/otlp.ts')
+  const { endpoint, sampleRatio } = tracing
+  return openTracing({
+    endpoint,
+    sampleRatio,
+    service: 'tenantryd',
+    version: buildVersion(),
+    clock,
+    onChange: (message) => log.warn(message),
+  })
 }
 
 /** Four times the event streams a daemon is measured with. Beyond it new connections are refused, so that files and databases can still be opened. */

@@ -7,7 +7,7 @@ import { disownBox } from '../agent/move/index.ts'
 import { boxExecutors } from '../agent/program/index.ts'
 import { type Fault, type Latencies, realistic, type SimulatedVaults, seededRandom, simulatedHost } from '../agent/simulated/index.ts'
 import { isProblem, secret } from '../core/kit/index.ts'
-import { buildVersion, packageRoot, silentLogger, systemClock, systemRandom } from '../node/index.ts'
+import { buildVersion, packageRoot, silentLogger, systemClock, systemRandom, type Tracing } from '../node/index.ts'
 
 type SimulatedAgent = Readonly<{
   name: string
@@ -16,6 +16,7 @@ type SimulatedAgent = Readonly<{
   folder: string
   faults: readonly Fault[]
   vaults: SimulatedVaults
+  tracing?: Tracing | undefined
   signal: AbortSignal
 }>
 
@@ -42,7 +43,16 @@ const disk = {
 }
 
 /** Runs the real agent on a simulated host until the signal aborts. */
-export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults, vaults, signal }: SimulatedAgent): Promise<void> {
+export async function runSimulatedAgent({
+  name,
+  daemonUrl,
+  token,
+  folder,
+  faults,
+  vaults,
+  tracing,
+  signal,
+}: SimulatedAgent): Promise<void> {
   const clock = systemClock
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const host = simulatedHost({ clock, random: seededRandom(name), folder, profile: { latencies: brisk, faults }, vaults })
@@ -58,6 +68,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
     ...host.channel({ clock: systemClock }),
     random: systemRandom,
     log: silentLogger(),
+    tracing,
     identity,
     agentVersion,
     executors: boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) }),

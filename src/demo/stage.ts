@@ -10,7 +10,7 @@ import { loadConfig } from '../daemon/config/index.ts'
 import { type Daemon, startDaemon } from '../daemon/daemon.ts'
 import { migrate, openDatabase } from '../daemon/db/index.ts'
 import { rehearseInWorker } from '../daemon/rehearse-in-worker.ts'
-import { settlingFetch, silentLogger, systemClock, systemRandom } from '../node/index.ts'
+import { settlingFetch, silentLogger, systemClock, systemRandom, type Tracing } from '../node/index.ts'
 import { after, type Fleet } from './fleet.ts'
 import { runSimulatedAgent } from './simulated-agent.ts'
 
@@ -95,10 +95,10 @@ export type StartAgent = (
 export type DemoSetup = Readonly<{ fleet: Fleet; startAgent: StartAgent; removeBoxes(): Promise<void> }>
 
 /** Agents of simulated hosts, which share the snapshots. */
-export function simulatedAgents({ unlucky }: Fleet): StartAgent {
+export function simulatedAgents({ unlucky }: Fleet, tracing?: Tracing): StartAgent {
   const vaults = new Map()
   const faults = [{ kind: 'probe-fails', box: unlucky, image: `v${after}`, components: ['chatSync'] } as const]
-  return (agent) => runSimulatedAgent({ ...agent, faults, vaults })
+  return (agent) => runSimulatedAgent({ ...agent, faults, vaults, tracing })
 }
 
 type Hosts = Readonly<{ names: readonly string[]; startAgent: StartAgent }>

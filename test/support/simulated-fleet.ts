@@ -3,6 +3,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Fleet, simulatedFleet } from '../../src/demo/fleet.ts'
 import { enrolHosts, openStage, provisionFleet, type StartAgent, simulatedAgents } from '../../src/demo/stage.ts'
+import type { Tracing } from '../../src/node/index.ts'
 import { freePort } from './free-port.ts'
 import { aFolder } from './running-daemon.ts'
 
@@ -14,7 +15,7 @@ const boxes = [
 ] as const
 
 /** The daemon of the demo with a token for its metrics, and a small simulated fleet with a snapshot. */
-export async function aSimulatedFleet(env: Readonly<Record<string, string>> = {}) {
+export async function aSimulatedFleet(env: Readonly<Record<string, string>> = {}, tracing?: Tracing) {
   const token = 'a'.repeat(64)
   const tokenFile = join(await aFolder('metrics'), 'token')
   await writeFile(tokenFile, `${token}\n`)
@@ -24,7 +25,7 @@ export async function aSimulatedFleet(env: Readonly<Record<string, string>> = {}
   setMaxListeners(0, leaving.signal)
   const stage = await openStage(await freePort(), { ...fleet.env, TENANTRY_METRICS_TOKEN_FILE: tokenFile, ...env })
   const agents: Promise<void>[] = []
-  const start = simulatedAgents(fleet)
+  const start = simulatedAgents(fleet, tracing)
   const startAgent: StartAgent = (agent) => {
     const running = start(agent)
     agents.push(running)
@@ -45,5 +46,5 @@ export async function aSimulatedFleet(env: Readonly<Record<string, string>> = {}
     throw error
   }
   const scrape = async () => (await fetch(`${stage.url}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text()
-  return { url: stage.url, api, tokenFile, scrape, close }
+  return { url: stage.url, token: stage.token, target: fleet.after, api, tokenFile, scrape, close }
 }

@@ -1,7 +1,7 @@
 import type { VersionsReport } from '../../core/boxes/index.ts'
 import type { ArchiveOrders, ArchiveReport, DisownedBox, EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { Logger } from '../../node/index.ts'
+import type { Logger, Tracing } from '../../node/index.ts'
 import type { CommandExecutors } from '../ports/index.ts'
 import type { CommandStore } from './command-store.ts'
 import type { AgentIdentity, AgentPrivateKey } from './identity.ts'
@@ -20,6 +20,8 @@ export type AgentDeps = Readonly<{
   clock: Clock
   random: Random
   log: Logger
+  /** Absent: off. */
+  tracing?: Tracing | undefined
   identity: AgentIdentity
   agentVersion: string
   fetch?: typeof globalThis.fetch

@@ -1,6 +1,7 @@
 import { isFollowing, isNonBlocking, isReadOnly } from '../../core/boxes/index.ts'
 import { type CommandOutcome, channelLimits, type DisownedBox, type HeldCommand, type LeasedCommand } from '../../core/hosts/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
+import { inSpan, inTrace } from '../../node/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import type { StoredCommand } from './command-store.ts'
 import type { AgentClient } from './connection.types.ts'
@@ -74,11 +75,11 @@ export class CommandRunner {
   }
 
   take(leased: LeasedCommand): void {
-    const { id, kind, boxId, payload, leaseToken } = leased
+    const { id, kind, boxId, payload, leaseToken, trace } = leased
     const known = this.#inHand.get(id)
     // The daemon re-sent a running command: only its lease token changes.
     if (known) known.command = { ...known.command, leaseToken }
-    else this.#begin({ id, kind, boxId, payload, leaseToken, outcome: null }, 'new')
+    else this.#begin({ id, kind, boxId, payload, leaseToken, ...(trace === undefined ? {} : { trace }), outcome: null }, 'new')
   }
 
   /** Waits until no command changes a box, or the signal aborts. */
@@ -129,7 +130,8 @@ export class CommandRunner {
     const refusal = from === 'new' ? await this.#refusalToStore(hand.command) : undefined
     const outcome = refusal ?? hand.command.outcome ?? (await this.#execute(hand))
     this.#ended(hand)
-    if (outcome && (await this.#deliver(hand, outcome))) await this.#forget(hand.command)
+    if (outcome && (await inTrace(this.#deps.tracing, hand.command.trace, () => this.#deliver(hand, outcome))))
+      await this.#forget(hand.command)
   }
 
   #ended(hand: InHand): void {
@@ -160,7 +162,7 @@ export class CommandRunner {
     const stream = progressOf(this.#deps, held)
     const isFollower = isFollowing(hand.command.kind)
     const signal = AbortSignal.any([this.#breakOff.signal, hand.abandoned.signal, ...(isFollower ? [this.#deps.signal] : [])])
-    const ran = signal.aborted ? undefined : await runCommand({ ...this.#deps, lines: this.#lines }, { held, stream }, signal)
+    const ran = signal.aborted ? undefined : await this.#run(hand, { held, stream }, signal)
     const outcome = ran ?? (hand.abandoned.signal.aborted ? ownerChanged : undefined)
     if (outcome) {
       hand.command = { ...hand.command, outcome }
@@ -171,6 +173,23 @@ export class CommandRunner {
     }
     await atMost(this.#deps.clock, lastProgressMs, stream.end())
     return outcome
+  }
+
+  /** In the span of the command, if it was queued in a trace. */
+  async #run(hand: InHand, running: Parameters<typeof runCommand>[1], signal: AbortSignal): Promise<CommandOutcome | undefined> {
+    const { id, kind, boxId, trace } = hand.command
+    const attributes = { 'tenantry.command.id': id, 'tenantry.command.kind': kind, 'tenantry.box.id': boxId }
+    const tracing = trace === undefined ? undefined : this.#deps.tracing
+    return inSpan(tracing, { name: kind, kind: 'consumer', parent: trace, attributes }, async (span) => {
+      const outcome = await runCommand({ ...this.#deps, lines: this.#lines }, running, signal)
+      if (span && outcome) {
+        const { code, outcome: end = 'done' } = outcomeSummary(outcome)
+        span.set({ 'tenantry.outcome': String(outcome.ok ? end : 'failed') })
+        if (code !== undefined) span.fail(String(code))
+        hand.command = { ...hand.command, trace: span.traceparent }
+      }
+      return outcome
+    })
   }
 
   async #forget({ id, kind, boxId }: StoredCommand): Promise<void> {

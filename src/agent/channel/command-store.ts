@@ -3,7 +3,7 @@ import type { FileStore } from '../journal/index.ts'
 
 /** A command of this agent. It is stored before it starts and until the daemon has its outcome. */
 export type StoredCommand = Readonly<
-  Pick<LeasedCommand, 'id' | 'kind' | 'boxId' | 'payload' | 'leaseToken'> & { outcome: CommandOutcome | null }
+  Pick<LeasedCommand, 'id' | 'kind' | 'boxId' | 'payload' | 'leaseToken' | 'trace'> & { outcome: CommandOutcome | null }
 >
 
 export type CommandStore = Readonly<{

@@ -1,7 +1,7 @@
 import { makeClient } from '../../core/contract/index.ts'
 import { agentContract } from '../../core/hosts/index.ts'
 import { randomText } from '../../core/kit/index.ts'
-import { settlingFetch } from '../../node/index.ts'
+import { settlingFetch, traceparent } from '../../node/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import type { AgentClient, Connection } from './connection.types.ts'
 import { type AgentIdentity, type AgentSigner, agentSigner, clockOffset } from './identity.ts'
@@ -71,7 +71,7 @@ const signed =
   ({ signer, settled, refused }: Signing, fetch: Fetch): Fetch =>
   async (input, init) => {
     const send = async (by: AgentSigner) =>
-      fetch(input, { ...init, headers: { ...(init?.headers as Record<string, string>), authorization: await by.header() } })
+      fetch(input, { ...init, headers: { ...(init?.headers as Record<string, string>), ...traced(), authorization: await by.header() } })
     await settled()
     const used = signer()
     const answer = await send(used)
@@ -82,6 +82,11 @@ const signed =
     await answer.body?.cancel()
     return send(signer())
   }
+
+const traced = (): Record<string, string> => {
+  const present = traceparent()
+  return present === undefined ? {} : { traceparent: present }
+}
 
 /** A CLOCK_SKEW error contains the server time, which the next call uses for its signature. */
 const readServerTime =

@@ -3,6 +3,7 @@ import { assertValidMigrations, type BoxMigration, boxCommands, type Progress } 
 import { fieldReasons } from '../../core/contract/index.ts'
 import { type CommandOutcome, channelLimits } from '../../core/hosts/index.ts'
 import { type Clock, isoNow, isProblem, type Problem, problem } from '../../core/kit/index.ts'
+import { outsideTrace } from '../../node/index.ts'
 import type { CommandContext } from '../ports/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import type { StoredCommand } from './command-store.ts'
@@ -18,7 +19,8 @@ type Held = () => StoredCommand
 export const progressOf = ({ clock, client }: Pick<Deps, 'clock' | 'client'>, held: Held): ProgressStream =>
   progressStream(clock, (progress) => {
     const { id, leaseToken } = held()
-    return client.postProgress({ params: { id }, body: { leaseToken, progress } })
+    // A span for each would hide the others.
+    return outsideTrace(() => client.postProgress({ params: { id }, body: { leaseToken, progress } }))
   })
 
 /** Executes a command and returns its outcome; undefined when aborted, and then it resumes at the next start. */

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { boxCommands, type VersionsReport } from '../../core/boxes/index.ts'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
-import { installLastResort, type Logger, makeLogger } from '../../node/index.ts'
+import { installLastResort, type Logger, makeLogger, type Tracing } from '../../node/index.ts'
 import { buildVersion } from '../../node/package.ts'
 import { runArchives, sweepRecoveries } from '../archive/index.ts'
 import { hostDisk } from '../backup/index.ts'
@@ -88,10 +88,12 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
   }
   const version = buildVersion()
   log.info({ version, host: identity.name, daemon: identity.daemonUrl, stateDir: host.owner }, 'agent starting')
+  const tracing = await tracingOf(settings, identity.name, { clock, log })
   await runAgent({
     clock,
     random,
     log,
+    tracing,
     identity,
     agentVersion: version,
     executors: boxExecutors({
@@ -134,7 +136,20 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
     drainMs: settings.drainMs,
     signal,
   })
+  await tracing?.close()
   log.info('agent stopped')
+}
+
+/** Loaded only where it is on. */
+async function tracingOf(
+  { tracingEndpoint: endpoint }: AgentSettings,
+  host: string,
+  { clock, log }: Readonly<{ clock: Machine['clock']; log: Logger }>,
+): Promise<Tracing | undefined> {
+  if (endpoint === undefined) return undefined
+  const { openTracing } = await import('../../node/otlp.ts')
+  const onChange = (message: string) => log.warn(message)
+  return openTracing({ endpoint, service: 'tenantry-agent', version: buildVersion(), host, clock, onChange })
 }
 
 function realHost(

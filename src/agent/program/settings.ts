@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { fieldReasons } from '../../core/contract/index.ts'
 import { RegistryMirror, RegistryName } from '../../core/hosts/index.ts'
-import { type FieldReason, problem } from '../../core/kit/index.ts'
+import { type FieldReason, problem, wrongCollector } from '../../core/kit/index.ts'
 import type { Globals, Machine as ProgramMachine } from '../../node/command-line.ts'
 import { packageRoot } from '../../node/package.ts'
 import { readSettingsFile } from '../../node/settings-file.ts'
@@ -67,6 +67,14 @@ export const AgentSettings = z.strictObject({
   keepImagesDays: z.coerce.number().int().min(0).max(3650).default(30),
   /** Days until the agent replaces its key; 0: only on request. */
   rotateKeyDays: z.coerce.number().int().min(0).max(3650).default(30),
+  /** The base address of a collector (OTLP/HTTP); without it the agent sends no spans. */
+  tracingEndpoint: z
+    .string()
+    .superRefine((text, { addIssue }) => {
+      const message = wrongCollector(text)
+      if (message) addIssue({ code: 'custom', message })
+    })
+    .optional(),
   log: z.enum(['pretty', 'json']).optional(),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
 })

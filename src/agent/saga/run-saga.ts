@@ -1,5 +1,6 @@
 import { type Clock, duration, isProblemCode, problem } from '../../core/kit/index.ts'
 import { nextStep, type Saga, type SagaError, type SagaFacts, type SagaOutcome } from '../../core/saga/index.ts'
+import { inChildSpan } from '../../node/index.ts'
 import { type CommandJournal, type CommandRecord, isFullDisk, type JournalEntry } from '../journal/index.ts'
 import type { CommandContext } from '../ports/index.ts'
 import { asSagaError, retry } from './retry.ts'
@@ -88,7 +89,11 @@ async function runStep<Step extends string, World>(deps: Deps, running: Running<
   await log.write(step, 'intent')
   context.progress({ step })
   const isForward = saga.steps.some(({ name, isRetried }) => name === step && !isRetried) && !log.facts().failure
-  const outcome = await attempt(deps, running, { step, isForward })
+  const outcome = await inChildSpan(step, async (span) => {
+    const end = await attempt(deps, running, { step, isForward })
+    if ('error' in end) span?.fail(end.error.code)
+    return end
+  })
   if ('error' in outcome) await log.write(step, 'failed', outcome)
   else await log.write(step, 'done', outcome.result)
 }

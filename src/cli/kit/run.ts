@@ -1,4 +1,5 @@
 import { type ExitCode, fold, isProblem, problem } from '../../core/kit/index.ts'
+import { traceparent } from '../../node/tracing.ts'
 import type { Command } from './command.ts'
 import { type Api, chooseUrl, connect, type StoredLogins, storedLogins } from './connection.ts'
 import type { Context } from './context.ts'
@@ -9,7 +10,16 @@ import { type Style, withAddress } from './style.ts'
 import { type Machine, type Output, type Progress, plainProgress, silentProgress, spinner, styleOf } from './terminal.ts'
 
 /** Runs a parsed command and prints its result. */
-export async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
+export async function runParsed(parsed: Parsed, machine: Machine): Promise<ExitCode> {
+  const endpoint = machine.env.OTEL_EXPORTER_OTLP_ENDPOINT
+  if (!endpoint || parsed.command.local) return runCommand(parsed, machine)
+  const { traceCommand } = await import('./trace-command.ts')
+  return traceCommand({ endpoint, machine, name: ['tenantry', parsed.typed.noun, parsed.typed.verb].filter(Boolean).join(' ') }, () =>
+    runCommand(parsed, machine),
+  )
+}
+
+async function runCommand({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
   const context = await contextFor(globals, machine, command.local === true)
   const result = await command.run(context, input as never).catch((error: unknown) => explainNotLoggedIn(context, command, error))
   const shown = await formatted(globals, result, () =>
@@ -91,7 +101,8 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
 /** TENANTRY_TOKEN wins over a login. */
 async function authorization(token: string | undefined, logins: StoredLogins, url: string): Promise<Record<string, string>> {
   const found = token || (await logins.at(url))?.token
-  return found ? { authorization: `Bearer ${found}` } : {}
+  const trace = traceparent()
+  return { ...(found ? { authorization: `Bearer ${found}` } : {}), ...(trace ? { traceparent: trace } : {}) }
 }
 
 /** A spinner on a terminal of known size, one line per change elsewhere. */

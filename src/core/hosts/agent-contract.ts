@@ -31,6 +31,8 @@ export const LeasedCommand = z.object({
   leaseToken: Counter,
   /** Time until expiry, as a duration because clocks may differ. */
   deadlineMs: z.number().int(),
+  /** `traceparent` of the span that handed it out; absent outside a trace. */
+  trace: z.string().max(60).optional(),
 })
 export type LeasedCommand = z.infer<typeof LeasedCommand>
 

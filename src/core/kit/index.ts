@@ -55,6 +55,7 @@ export {
   trimmedPattern,
   visiblePattern,
 } from './text.ts'
+export { formatTraceparent, isSampledTrace, parseTraceparent, wrongCollector } from './traceparent.ts'
 export { notUtf8, utf8Text } from './utf8-text.ts'
 export { makeWatcher } from './watcher.ts'
 export { withoutSecrets } from './without-secrets.ts'

@@ -2,7 +2,7 @@ import type { BoxMigration, SynapseSchemas } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { PaymentProvider } from '../../core/payments/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
-import type { Logger } from '../../node/index.ts'
+import type { Logger, Tracing } from '../../node/index.ts'
 import type { LoginLinks } from '../admin/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Db } from '../db/index.ts'
@@ -17,6 +17,8 @@ export type BaseDeps = Readonly<{
   clock: Clock
   random: Random
   log: Logger
+  /** Absent: off. */
+  tracing?: Tracing | undefined
   /** Box migrations and Synapse schemas of this package. */
   migrations: readonly BoxMigration[]
   schemas: SynapseSchemas

@@ -61,9 +61,23 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
   const archive = { tiers: config.snapshots.archive, days: config.snapshots.archiveDays }
   const archives = (hostId: string, body: Parameters<typeof exchangeArchives>[2]) =>
     exchangeArchives({ db, clock, settings: config, archive, fetch: settlingFetch }, hostId, body)
-  const hosts = { archives, db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, owner }
+  const hosts = {
+    tracing: deps.tracing,
+    archives,
+    db,
+    clock,
+    random,
+    keyring,
+    log,
+    bus,
+    baseUrl: config.baseUrl,
+    agents: config.agents,
+    boxes: side,
+    owner,
+  }
   const rollouts = {
     ...boxes,
+    tracing: deps.tracing,
     log,
     owner,
     rolloutBus: makeRolloutBus(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { forbiddenPort, isLoopback } from '../../core/kit/index.ts'
+import { forbiddenPort, isLoopback, wrongCollector } from '../../core/kit/index.ts'
 
 // Settings of what the daemon itself writes to: other people's servers.
 
@@ -15,6 +15,11 @@ export function wrongWebhook(text: string): string | undefined {
 /** Encrypted unless it is this machine. */
 export const WebhookUrl = z.string().superRefine((text, { addIssue }) => {
   const message = wrongWebhook(text)
+  if (message) addIssue({ code: 'custom', message })
+})
+
+export const Collector = z.string().superRefine((text, { addIssue }) => {
+  const message = wrongCollector(text)
   if (message) addIssue({ code: 'custom', message })
 })
 

@@ -6,7 +6,7 @@ import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { AlertChannels, AlertRules, checkChannelNames } from './alert-channels.ts'
 import { Oidc } from './oidc.ts'
-import { MailSender, MailServer, Prometheus, WebhookSecret, WebhookUrl } from './outbound.ts'
+import { Collector, MailSender, MailServer, Prometheus, WebhookSecret, WebhookUrl } from './outbound.ts'
 import { Payments, Stripe } from './payments.ts'
 import { ProxyAddress } from './proxy-address.ts'
 import { SnapshotSessions } from './snapshot-sessions.ts'
@@ -122,6 +122,15 @@ export const Settings = z.strictObject({
     .prefault({}),
   /** The server that gates of rollouts ask. */
   prometheus: Prometheus.prefault({}),
+  /** Spans for a collector (OTLP/HTTP). */
+  tracing: z
+    .strictObject({
+      /** Its base address; without it there are no spans. */
+      endpoint: Collector.optional(),
+      /** Part of the traces begun here that is sent; those of the command line always are. */
+      sampleRatio: z.coerce.number().min(0).max(1).default(1),
+    })
+    .prefault({}),
   log: z.enum(['pretty', 'json']).optional(),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** Addresses of proxies whose forwarding header is believed. */

@@ -1,6 +1,7 @@
 import type { Insertable } from 'kysely'
 import type { JobPool } from '../../core/jobs/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { traceparent } from '../../node/index.ts'
 import type { Tables, Tx } from './database.ts'
 import { executeWrites, insertRows, type Write } from './writes.ts'
 
@@ -56,4 +57,5 @@ const rowOf = ({ topic, payload, pool = 'own', queue = topic, key, runAt }: NewJ
   pool,
   queue,
   key: key ?? null,
+  trace: traceparent() ?? null,
 })

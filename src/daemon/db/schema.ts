@@ -45,6 +45,8 @@ type JobTable = {
   key: string | null
   /** When it was to run first; null: at once. */
   run_at: string | null
+  /** The trace in which it was enqueued. */
+  trace: string | null
 }
 
 /** Queues that are not empty. */

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely'
 import { type BoxCommandKind, type BoxCommandPayload, boxCommands, type Progress } from '../../core/boxes/index.ts'
 import type { CommandError, CommandStatus, FirstReport } from '../../core/hosts/index.ts'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
+import { traceparent } from '../../node/index.ts'
 import { type DbOrTx, inBatches, type Tx } from '../db/index.ts'
 import type { CommandTable } from './hosts.tables.ts'
 
@@ -22,6 +23,8 @@ export type Command = Readonly<{
   error: CommandError | null
   createdAt: string
   deadlineAt: string
+  /** The trace in which it was queued. */
+  trace: string | null
   startedAt: string | null
   /** Last sign of life of the agent; later than `finishedAt` if an `expired` command was answered late. */
   heardAt: string | null
@@ -49,6 +52,7 @@ export const commandOf = (row: Selectable<CommandTable>): Command => ({
   payload: JSON.parse(row.payload),
   createdAt: row.created_at,
   deadlineAt: row.deadline_at,
+  trace: row.trace,
   startedAt: row.started_at,
 })
 
@@ -109,6 +113,7 @@ const rowOf = (clock: Clock, { id, hostId, boxId, kind, payload, deadlineMs }: N
   error: null,
   created_at: isoNow(clock),
   deadline_at: isoIn(clock, deadlineMs),
+  trace: traceparent() ?? null,
   started_at: null,
   finished_at: null,
 })

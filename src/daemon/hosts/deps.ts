@@ -8,7 +8,7 @@ import type {
 } from '../../core/boxes/index.ts'
 import type { ArchiveOrders, ArchiveReport } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { Logger } from '../../node/index.ts'
+import type { Logger, Tracing } from '../../node/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import type { CommandBus } from './command-bus.ts'
 import type { Command } from './commands.repo.ts'
@@ -52,6 +52,7 @@ export type AgentTimes = Readonly<{ longPollMs: number; offlineAfterMs: number; 
 
 export type HostsDeps = Readonly<{
   db: Db
+  tracing?: Tracing | undefined
   clock: Clock
   random: Random
   log: Logger

@@ -77,6 +77,8 @@ export type CommandTable = {
   error: string | null
   created_at: string
   deadline_at: string
+  /** The trace in which it was queued. */
+  trace: string | null
   started_at: string | null
   finished_at: string | null
 }

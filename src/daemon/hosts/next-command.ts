@@ -55,16 +55,27 @@ const over = 'over'
 
 async function lease(deps: HostsDeps, agent: AgentActor, poll: Poll): Promise<LeasedCommand | undefined> {
   if (poll.holding.length === 0 && !(await mayHaveWork(deps, agent))) return undefined
-  const leased = await deps.db.transaction().execute(async (tx) => {
+  const given = await deps.db.transaction().execute(async (tx) => {
     assertNotBlocked(await lockHost(tx, agent.hostId))
     await renewLeases({ ...deps, tx }, agent, poll.holding)
     for (const command of await offered({ ...deps, tx }, agent, poll)) {
-      if (await deps.boxes.mayAct(tx, command, agent.hostId)) return handOut(tx, deps, command)
+      if (await deps.boxes.mayAct(tx, command, agent.hostId)) return { command, leased: await handOut(tx, deps, command) }
     }
     return undefined
   })
-  if (leased) deps.bus.changed(leased.id)
-  return leased
+  if (!given) return undefined
+  deps.bus.changed(given.leased.id)
+  const trace = traceWait(deps, given.command)
+  return trace === undefined ? given.leased : { ...given.leased, trace }
+}
+
+/** The span of its wait for the agent: the parent of what the agent does. */
+function traceWait({ tracing }: HostsDeps, { id, kind, boxId, createdAt, trace }: Command): string | undefined {
+  if (!tracing || trace === null) return undefined
+  const attributes = { 'tenantry.command.id': id, 'tenantry.command.kind': kind, 'tenantry.box.id': boxId }
+  const span = tracing.start({ name: `queue ${kind}`, kind: 'producer', parent: trace, startedAt: createdAt, attributes })
+  span.end()
+  return span.traceparent
 }
 
 /** Most polls find nothing, which needs no lock. Throws like `nextCommand`. */

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { boundOf, costOf, type EndpointShape, isSchema, isStream } from '../../core/contract/index.ts'
 import { type Actor, type Clock, isProblem } from '../../core/kit/index.ts'
+import type { Tracing } from '../../node/index.ts'
 import { type Authenticators, identify } from './authenticate-call.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type KeepAlive, sendStream } from './event-stream.ts'
@@ -10,6 +11,7 @@ import { revalidateEveryMs, revalidateUntilEnd } from './revalidate.ts'
 import { type FileBody, paceCheck, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
 import { sendTagged, type Tagged } from './tagged.ts'
+import { traceCall } from './trace-call.ts'
 import { validateAnswer } from './validation.ts'
 import { callerOf, type WorkPlaces } from './work-places.ts'
 
@@ -19,6 +21,7 @@ export type EndpointDeps = Readonly<{
   /** Aborts when the daemon drains, so that streaming clients reconnect to another replica. */
   draining: AbortSignal
   limits?: CallLimits
+  tracing?: Tracing | undefined
   /** Validates every response against its contract (in tests). */
   validateAnswers?: boolean
 }>
@@ -47,7 +50,9 @@ export function answerCall(served: Served, deps: AnswerDeps): RequestHandler {
     })
     try {
       if (!isLate) await enter()
-      await runCall(served, { ...deps, request, response, call, revalidate: identifyAgain })
+      await traceCall(deps.tracing, { endpoint, request, response }, () =>
+        runCall(served, { ...deps, request, response, call, revalidate: identifyAgain }),
+      )
     } finally {
       if (free && isHeld && !response.closed) response.once('close', free)
       else free?.()

@@ -2,7 +2,7 @@ import type { BoxMigration, ProbeRule, SynapseSchemas, TierSnapshots } from '../
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Parallelism, Rehearsal, RehearsalInput, TierFences, UpgradeRules } from '../../core/rollouts/index.ts'
 import type { WindowRules } from '../../core/windows/index.ts'
-import type { Logger } from '../../node/index.ts'
+import type { Logger, Tracing } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
 import type { CommandBus } from '../hosts/index.ts'
 import type { AskPrometheus } from './prometheus.ts'
@@ -20,6 +20,7 @@ export type RolloutsDeps = Readonly<{
   clock: Clock
   random: Random
   log: Logger
+  tracing?: Tracing | undefined
   /** Notifies agents of queued commands, and the engine of changed ones. */
   bus: CommandBus
   rolloutBus: RolloutBus

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Fix, Manifest } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { isOver, Phase, type Rollout, type RolloutKind, type RolloutPlan, RolloutStatus } from '../../core/rollouts/index.ts'
+import { traceparent } from '../../node/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import { withRollbacks } from './open-rollouts.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
@@ -89,6 +90,11 @@ export async function lockRollout(tx: Tx, id: string): Promise<StoredRollout> {
   return found(id, await stored(tx).where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirst())
 }
 
+/** The trace in which the rollout was created; null where there was none. */
+export async function traceOf(tx: Tx, id: string): Promise<string | null> {
+  return (await tx.selectFrom('rollouts').select('trace').where('id', '=', id).executeTakeFirstOrThrow()).trace
+}
+
 function found(id: string, row: Row | undefined): StoredRollout {
   if (!row) throw rolloutNotFound(id)
   return rolloutOf(row)
@@ -123,6 +129,7 @@ export async function insertRollout(tx: Tx, rollout: StoredRollout, { plan, repe
       idempotency_key: repeat?.key ?? null,
       idempotency_sum: repeat?.sum ?? null,
       created_at: rollout.createdAt,
+      trace: traceparent() ?? null,
     })
     .execute()
   await insertPlan(tx, rollout.id, plan)

@@ -51,6 +51,8 @@ export type RolloutTable = {
   created_at: string
   started_at: string | null
   finished_at: string | null
+  /** The trace in which it was created. */
+  trace: string | null
 }
 
 type RolloutPlanTable = { rollout_id: string; plan: string }

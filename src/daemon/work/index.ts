@@ -4,7 +4,7 @@
 // Other features enqueue with `enqueueJob` of the database, in the transaction of their change.
 import './crons.tables.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { Logger } from '../../node/index.ts'
+import type { Logger, Tracing } from '../../node/index.ts'
 import type { Db, JobHandler } from '../db/index.ts'
 import { type Cron, feature } from '../feature/index.ts'
 import { cronsRoutes } from './crons.routes.ts'
@@ -31,6 +31,7 @@ type WorkDeps = Readonly<{
   clock: Clock
   random: Random
   log: Logger
+  tracing?: Tracing | undefined
   declared: () => Readonly<{ crons: readonly Cron[]; jobs: Readonly<Record<string, JobHandler>> }>
 }>
 

@@ -2,15 +2,29 @@ import { sql } from 'kysely'
 import { type JobPool, retryDelayMs } from '../../core/jobs/index.ts'
 import { type Clock, isoIn, isoNow, isProblem } from '../../core/kit/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
-import type { Logger } from '../../node/index.ts'
+import { inSpan, type Logger, type Tracing } from '../../node/index.ts'
 import { type Db, type JobHandler, type Tx, whileRenewed } from '../db/index.ts'
 import { isFirstOfKey, type LeasedQueue, leaseMs, releaseQueue, renewQueueLease, type WorkResult } from './queues.repo.ts'
 
 /** `handlers`: by topic. */
-export type RunJobsDeps = Readonly<{ db: Db; clock: Clock; log: Logger; handlers: Readonly<Record<string, JobHandler>> }>
+export type RunJobsDeps = Readonly<{
+  db: Db
+  clock: Clock
+  log: Logger
+  handlers: Readonly<Record<string, JobHandler>>
+  tracing?: Tracing | undefined
+}>
 
 /** `ids`: this job and the equal ones behind it; all are done when it is. */
-type TakenJob = Readonly<{ id: number; topic: string; payload: string; attempts: number; pool: JobPool; ids: readonly number[] }>
+type TakenJob = Readonly<{
+  id: number
+  topic: string
+  payload: string
+  attempts: number
+  pool: JobPool
+  trace: string | null
+  ids: readonly number[]
+}>
 
 const maxAttempts = 12
 /** An attempt whose process dies records no failure, so that such a job would be taken for ever, and end every process that takes it. */
@@ -58,7 +72,7 @@ const takeJob = ({ db, clock }: RunJobsDeps, leased: LeasedQueue): Promise<Taken
       .updateTable('jobs')
       .set({ attempts: sql`attempts + 1` })
       .where('id', '=', next.id)
-      .returning(['id', 'topic', 'payload', 'attempts', 'pool', 'key'])
+      .returning(['id', 'topic', 'payload', 'attempts', 'pool', 'key', 'trace'])
       .executeTakeFirstOrThrow()
     const equal = key === null ? [] : await equalJobs(tx, { ...job, queue: leased.queue, key, now })
     return { ...job, pool, ids: [job.id, ...equal] }
@@ -98,7 +112,7 @@ async function workJob(
     if (!handler) throw new Error(`no handler for the topic ${job.topic}`)
     const renew = () => renewQueueLease(deps.db, deps.clock, leased)
     await whileRenewed({ clock: deps.clock, ttlMs: leaseMs, renew, stopping: signal }, (stop) =>
-      handler(JSON.parse(job.payload), { last, attempt, signal: stop }),
+      inSpan(deps.tracing, spanOf(job), () => handler(JSON.parse(job.payload), { last, attempt, signal: stop })),
     )
     await deleteDone(deps.db, leased, job.ids)
     return false
@@ -109,6 +123,13 @@ async function workJob(
     return isUnreachable
   }
 }
+
+const spanOf = ({ topic, attempts, trace }: TakenJob) => ({
+  name: `job ${topic}`,
+  kind: 'consumer' as const,
+  parent: trace ?? undefined,
+  attributes: { 'tenantry.job.topic': topic, 'tenantry.job.attempt': attempts },
+})
 
 const noAnswers = ['HOMESERVER_UNREACHABLE', 'OBJECT_STORE_UNAVAILABLE', 'PAYMENTS_UNAVAILABLE'] as const
 

@@ -17,6 +17,7 @@ import { hotSnapshots } from './0016-hot-snapshots.ts'
 import { vendorAccounts } from './0017-vendor-accounts.ts'
 import { branding } from './0018-branding.ts'
 import { passkeys } from './0019-passkeys.ts'
+import { traces } from './0020-traces.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -40,4 +41,5 @@ export const migrations: readonly Migration[] = [
   vendorAccounts,
   branding,
   passkeys,
+  traces,
 ]

@@ -1,13 +1,14 @@
 import type { BoxCommandKind, BoxCommandPayload, BoxId } from '../../../core/boxes/index.ts'
 import { isoIn, isoNow, isProblem, spanMs } from '../../../core/kit/index.ts'
 import { type ActionError, type CommandStep, isInFlight, type KnownBox } from '../../../core/rollouts/index.ts'
+import { inTrace } from '../../../node/index.ts'
 import { holdBox, releaseHold } from '../../boxes/index.ts'
 import { holdLease, type Lease } from '../../db/index.ts'
 import { enqueueCommand } from '../../hosts/index.ts'
 import { actionBySlug, type StoredAction } from '../actions.repo.ts'
 import type { RolloutsDeps } from '../deps.ts'
 import { type RolloutTx, streamOf } from '../publish.ts'
-import { lockRollout } from '../rollouts.repo.ts'
+import { lockRollout, traceOf } from '../rollouts.repo.ts'
 
 /** A rollout that this replica drives, for as long as it owns the lease. */
 export type LeasedRollout = Readonly<{ deps: RolloutsDeps; lease: Lease; rolloutId: string }>
@@ -31,7 +32,9 @@ export type ActionTx = EngineTx & Readonly<{ action: StoredAction }>
 export async function underLease({ deps, lease, rolloutId }: LeasedRollout, write: (step: EngineTx) => Promise<Queued>): Promise<void> {
   const queued = await deps.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
-    return write({ tx, clock: deps.clock, deps, rollout: await lockRollout(tx, rolloutId) })
+    const rollout = await lockRollout(tx, rolloutId)
+    const trace = deps.tracing && (await traceOf(tx, rolloutId))
+    return inTrace(deps.tracing, trace, () => write({ tx, clock: deps.clock, deps, rollout }))
   })
   if (queued) deps.bus.queued(queued.hostId)
   deps.rolloutBus.changed(rolloutId)
