@@ -3,21 +3,28 @@
 #   docker build -f deploy/tenantryd.Dockerfile -t tenantry/tenantryd:0.1.0 .tenantry/packages
 # Name the base by its digest, as README.md shows: a tag may be moved.
 ARG BASE_IMAGE=docker.io/library/node:22-trixie-slim
-FROM ${BASE_IMAGE} AS install
-WORKDIR /opt/tenantry
+FROM ${BASE_IMAGE} AS package
 COPY tenantry-[0-9]*.tgz /tmp/
+RUN mkdir /package && tar -xzf /tmp/tenantry-*.tgz --strip-components=1 -C /package
+
 # The versions of the shrinkwrap in the package, which `npm install` of a file ignores. No script of a package runs, so no compiler is needed.
-RUN tar -xzf /tmp/tenantry-*.tgz --strip-components=1 && npm ci --omit=dev --ignore-scripts
+# While both files are the same, this stage comes from the cache.
+FROM ${BASE_IMAGE} AS dependencies
+WORKDIR /opt/tenantry
+COPY --from=package /package/package.json /package/npm-shrinkwrap.json ./
+RUN npm ci --omit=dev --ignore-scripts
 
 FROM ${BASE_IMAGE}
 # restic removes and checks snapshots; PostgreSQL's client is for `tenantryd backup` and `restore`.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates postgresql-client restic \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 10001 --create-home --home-dir /var/lib/tenantryd tenantryd \
- && chmod 0700 /var/lib/tenantryd \
+ && groupadd --system --gid 10001 tenantryd \
+ && useradd --system --uid 10001 --gid tenantryd --home-dir /var/lib/tenantryd --shell /usr/sbin/nologin tenantryd \
+ && install --directory --mode 0700 --owner tenantryd --group tenantryd /var/lib/tenantryd \
  && ln -s /opt/tenantry/bin/tenantryd.js /usr/local/bin/tenantryd && ln -s /opt/tenantry/bin/tenantry.js /usr/local/bin/tenantry
-COPY --from=install /opt/tenantry /opt/tenantry
+COPY --from=dependencies /opt/tenantry/node_modules /opt/tenantry/node_modules
+COPY --from=package /package /opt/tenantry
 USER tenantryd
 WORKDIR /var/lib/tenantryd
 VOLUME /var/lib/tenantryd

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import type { Server } from 'node:http'
+import { Server as NetServer } from 'node:net'
 import { type Clock, problem, type Random } from '../core/kit/index.ts'
 import type { PaymentProvider } from '../core/payments/index.ts'
 import { buildVersion, type Logger, packageRoot, readUtf8, type Tracing } from '../node/index.ts'
@@ -98,7 +99,7 @@ export async function startDaemon({
     log.info({ url: config.baseUrl, database: config.databaseUrl.split(':')[0] }, 'tenantryd is ready')
     const close = async () => {
       stopping.abort()
-      await Promise.all([closeServer(server), ...loops])
+      await Promise.all([closeServer(server, { isBehindProxy: trustedProxies.length > 0 }), ...loops])
       await end()
     }
     return { url: config.baseUrl, close }
@@ -160,14 +161,26 @@ const cannotListen = (address: string, code = 'unknown error') =>
 const drainMs = 5000
 const idleEveryMs = 50
 
-/** Running requests finish; long polls and streams end by their signal. Idle connections are closed. */
-const closeServer = (server: Server) =>
+/** A proxy that keeps idle connections for less than this (config/edge: 3 s) never sends a request on a connection that is being closed. */
+const proxyIdleMs = 4000
+
+/** Running requests finish; long polls and streams end by their signal. Idle connections are closed, those of a proxy once it has left them. */
+const closeServer = (server: Server, { isBehindProxy }: Readonly<{ isBehindProxy: boolean }>) =>
   new Promise<void>((closed) => {
-    const idle = setInterval(() => server.closeIdleConnections(), idleEveryMs)
+    let idle: NodeJS.Timeout | undefined
+    const closeIdle = () => {
+      idle = setInterval(() => server.closeIdleConnections(), idleEveryMs)
+    }
+    const left = setTimeout(closeIdle, isBehindProxy ? proxyIdleMs : 0)
     const late = setTimeout(() => server.closeAllConnections(), drainMs)
-    server.close(() => {
+    server.prependListener('request', (_, response) => response.setHeader('connection', 'close'))
+    const end = () => {
+      clearTimeout(left)
       clearInterval(idle)
       clearTimeout(late)
       closed()
-    })
+    }
+    // The method of an HTTP server closes idle connections at once.
+    if (isBehindProxy) NetServer.prototype.close.call(server, end)
+    else server.close(end)
   })

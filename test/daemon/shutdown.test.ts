@@ -41,6 +41,23 @@ test('a client that never sends the rest of its request is not waited for', asyn
   await cutOff
 })
 
+test('a request that a proxy sends on an idle connection while the daemon stops is answered, and the connection closed', async () => {
+  const daemon = await aRunningDaemon({ env: { TENANTRY_TRUSTED_PROXIES: '127.0.0.1' } })
+  const { hostname, port } = new URL(daemon.url)
+  let heard = ''
+  const socket = connect(Number(port), hostname).on('data', (data) => {
+    heard += data
+  })
+  const ask = () => socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+  ask()
+  await expect.poll(() => heard).toContain('200 OK')
+  const closed = daemon.close()
+  heard = ''
+  ask()
+  await closed
+  expect(heard).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*connection: close/i)
+})
+
 /** Calls are taken in turn: when these were answered, those before them have arrived. */
 async function heardAllBefore({ service }: Api): Promise<void> {
   for (let n = 0; n < 20; n++) await service.readyz()
