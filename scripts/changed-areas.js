@@ -1,10 +1,10 @@
 // Prints what changed since everything was tested, for CHANGED_AREAS: areas of test/areas.json, and features of the daemon whose SQL or tests
 // changed as `daemon/<name>`. The commit that was tested is TESTED_COMMIT, or else the one in `.ci/tested`. Prints all where that commit is
-// unknown, and all but the rare areas where a library changed. With --units, changes of tests on servers do not count: no unit test uses them.
+// unknown, and all but the rare areas where a library changed; one that is new concerns those who use it. With --units, changes of tests on servers do not count: no unit test uses them.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-const libraries = ['package-lock.json']
+const lockfile = 'package-lock.json'
 const onServers = ['test/e2e/', 'test/console/']
 /** The tests of all features of the daemon depend on these. */
 const database = ['src/daemon/db/', 'test/support/databases.ts']
@@ -26,10 +26,25 @@ function changedSince(commit) {
   }
 }
 
+/** Whether what was installed before is not what it was: another version, gone, or with a dependency of its own. */
+function changesLibraries() {
+  const packagesIn = (text) => JSON.parse(text).packages
+  try {
+    const [before, after] = [packagesIn(git('show', `${tested}:${lockfile}`)), packagesIn(readFileSync(lockfile, 'utf8'))]
+    const known = Object.keys(before).filter((path) => path !== '')
+    const isOther = (path) => after[path]?.version !== before[path].version
+    const isInside = (path) => before[path] === undefined && known.some((outer) => path.startsWith(`${outer}/`))
+    return known.some(isOther) || Object.keys(after).some(isInside)
+  } catch {
+    return true
+  }
+}
+
 const isBelow = (prefixes) => (file) => prefixes.some((prefix) => file.startsWith(prefix))
 const ignored = process.argv.includes('--units') ? isBelow(onServers) : () => false
 const changed = changedSince(tested)?.filter((file) => !ignored(file))
 const changesAny = (prefixes) => changed === undefined || changed.some(isBelow(prefixes))
+const libraries = changed?.includes(lockfile) && changesLibraries() ? [lockfile] : []
 /** A deleted file may have had SQL. */
 const hasSql = (file) =>
   !existsSync(file) || /\bsql(<[^`]*>)?`|\.(selectFrom|insertInto|updateTable|deleteFrom)\(/.test(readFileSync(file, 'utf8'))

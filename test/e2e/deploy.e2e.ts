@@ -103,7 +103,7 @@ beforeAll(async () => {
   for (const file of ['README.md', 'compose.yaml', 'tenantryd.Dockerfile']) await cp(`deploy/${file}`, join(folder, 'deploy', file))
   const packages = join(folder, '.tenantry/packages')
   await execa(process.execPath, ['scripts/package.js', packages], { stderr: 'inherit' })
-  const makeBase = ['test/testbed/platform-base.sh', join(packages, `tenantry-${version}.tgz`)]
+  const makeBase = ['test/e2e/deploy/platform-base.sh', join(packages, `tenantry-${version}.tgz`)]
   base = (await execa('bash', makeBase, { cwd: repository, stderr: 'inherit' })).stdout
   await writeFile(join(folder, 'images.yaml'), images(version))
   await writeFile(join(folder, 'password'), `${password}\n`)

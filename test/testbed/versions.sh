@@ -32,7 +32,3 @@ N8N_NODE=24.18.0
 
 # A provider of logins by OpenID Connect. Installed by oidc-provider.sh, for its own test alone.
 OIDC_PROVIDER=8.8.1
-
-# What the official Node.js image has, for the daemon's image. Used by platform-base.sh, for its own test alone.
-PLATFORM_NODE=22.23.5
-PLATFORM_NPM=10.9.9

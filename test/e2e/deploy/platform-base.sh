@@ -3,7 +3,11 @@
 # to package indexes, so the base already has what the Dockerfile installs: Debian's packages, and npm's cache of this package's dependencies.
 # It has Redis too, for the service beside the daemons.
 set -euo pipefail
-source "$(dirname -- "$0")/cache.sh"
+source "$(dirname -- "$0")/../../testbed/cache.sh"
+
+# What the official Node.js image has.
+PLATFORM_NODE=22.23.5
+PLATFORM_NPM=10.9.9
 
 package=${1:?usage: platform-base.sh <package>}
 root=tenantry-testbed/platform-root
