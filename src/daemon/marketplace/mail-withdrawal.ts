@@ -58,7 +58,7 @@ export const mailThoseWhoHaveIt =
 /** An item that an operator publishes again is not withdrawn any more. */
 const isStill = (item: ItemRecord | undefined, { withdrawnAt }: Withdrawn): item is ItemRecord => item?.withdrawnAt === withdrawnAt
 
-/** What is true when the mail leaves: the queue holds neither addresses nor names. */
+/** The mail says how it is when it leaves: the queue holds neither addresses nor names. */
 export const mailWithdrawal =
   ({ db, mailer, baseUrl }: Pick<MarketplaceDeps, 'db' | 'mailer' | 'baseUrl'>): JobHandler =>
   async (payload, { signal }) => {
