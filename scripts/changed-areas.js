@@ -32,7 +32,7 @@ function changesLibraries() {
   try {
     const [before, after] = [packagesIn(git('show', `${tested}:${lockfile}`)), packagesIn(readFileSync(lockfile, 'utf8'))]
     const known = Object.keys(before).filter((path) => path !== '')
-    const isOther = (path) => after[path]?.version !== before[path].version
+    const isOther = (path) => ['version', 'resolved', 'integrity'].some((part) => after[path]?.[part] !== before[path][part])
     const isInside = (path) => before[path] === undefined && known.some((outer) => path.startsWith(`${outer}/`))
     return known.some(isOther) || Object.keys(after).some(isInside)
   } catch {

@@ -54,11 +54,11 @@ export async function startDaemon({
   const end = async () => {
     for (const close of ends) await close()
   }
-  const tracing = await tracingOf(config, clock, log)
-  if (tracing) ends.push(tracing.close)
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal) // each long poll and stream listens to it
   try {
+    const tracing = await tracingOf(config, clock, log)
+    if (tracing) ends.push(tracing.close)
     await migrate(db)
     await assertCurrency(db, config.payments)
     await importManifest({ db, clock, migrations }, await readUtf8(packageRoot('config/manifest.yaml')))
@@ -171,8 +171,9 @@ const closeServer = (server: Server, { isBehindProxy }: Readonly<{ isBehindProxy
     const closeIdle = () => {
       idle = setInterval(() => server.closeIdleConnections(), idleEveryMs)
     }
-    const left = setTimeout(closeIdle, isBehindProxy ? proxyIdleMs : 0)
-    const late = setTimeout(() => server.closeAllConnections(), drainMs)
+    const leavingMs = isBehindProxy ? proxyIdleMs : 0
+    const left = setTimeout(closeIdle, leavingMs)
+    const late = setTimeout(() => server.closeAllConnections(), leavingMs + drainMs)
     server.prependListener('request', (_, response) => response.setHeader('connection', 'close'))
     const end = () => {
       clearTimeout(left)

@@ -54,7 +54,7 @@ export function openTracing({
     const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body, redirect: 'manual' } as const
     const failure = await fetch(url, { ...request, signal: AbortSignal.timeout(timeoutMs) }).then(
       async (response) => {
-        await response.body?.cancel()
+        await response.body?.cancel().catch(() => undefined)
         return response.ok ? undefined : `it answered ${response.status}`
       },
       (error: Error) => error.message,

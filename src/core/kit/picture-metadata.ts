@@ -17,10 +17,24 @@ function joined(parts: readonly Uint8Array[]): Bytes {
   return whole
 }
 
-/** EXIF, XMP and IPTC (among them the place where a photo was taken), comments, and pictures inside the picture. Colour profiles stay. */
+/** Segments of applications that say how a picture is drawn: its form, colour profile and colour space. */
+const drawnBy: readonly (readonly [marker: number, name: string])[] = [
+  [0xe0, 'JFIF\0'],
+  [0xe2, 'ICC_PROFILE\0'],
+  [0xee, 'Adobe'],
+]
+
+/** EXIF, XMP and IPTC (among them the place where a photo was taken), comments, and pictures inside the picture. */
 const isPrivate = (marker: number, bytes: Uint8Array, at: number) =>
   marker === 0xfe ||
-  (marker >= 0xe1 && marker <= 0xef && marker !== 0xee && !(marker === 0xe2 && textAt(bytes, at + 4, 11) === 'ICC_PROFILE'))
+  (marker >= 0xe0 && marker <= 0xef && !drawnBy.some(([kept, name]) => kept === marker && textAt(bytes, at + 4, name.length) === name))
+
+/** The length of a JFIF segment without a preview. */
+const jfifBytes = 18
+
+/** The segment without the preview that may follow its fields. */
+const withoutPreview = (marker: number, segment: Uint8Array): Uint8Array =>
+  marker === 0xe0 && segment.length > jfifBytes ? Uint8Array.from([0xff, 0xe0, 0, 16, ...segment.subarray(4, 16), 0, 0]) : segment
 
 const isRestart = (marker: number) => marker >= 0xd0 && marker <= 0xd7
 const [startOfScan, endOfImage, fill] = [0xda, 0xd9, 0xff]
@@ -40,7 +54,7 @@ function jpegWithout(bytes: Uint8Array): Bytes | undefined {
       break
     }
     const end = at + 2 + big16(bytes, at + 2)
-    if (!isPrivate(marker, bytes, at)) kept.push(bytes.subarray(at, end))
+    if (!isPrivate(marker, bytes, at)) kept.push(withoutPreview(marker, bytes.subarray(at, end)))
     const turned = marker === 0xe1 ? orientationIn(bytes.subarray(at, end)) : undefined
     if (turned !== undefined) kept.push(orientationSegment(turned))
     at = marker === startOfScan ? endOfScan(bytes, end) : end
@@ -142,6 +156,9 @@ function pngWithout(bytes: Uint8Array): Bytes | undefined {
   return joined(kept)
 }
 
+/** What a WebP is drawn with. */
+const drawnInWebp = ['VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP']
+
 /** In the flags of an extended WebP: it has EXIF, it has XMP. */
 const metadataFlags = 0x0c
 
@@ -152,7 +169,7 @@ function webpWithout(bytes: Uint8Array): Bytes | undefined {
     if (parts > maxPictureParts) return undefined
     const length = viewOf(bytes).getUint32(at + 4, true)
     const end = at + 8 + length + (length % 2)
-    if (!['EXIF', 'XMP '].includes(textAt(bytes, at, 4))) kept.push(bytes.subarray(at, end))
+    if (drawnInWebp.includes(textAt(bytes, at, 4))) kept.push(bytes.subarray(at, end))
     at = end
   }
   const whole = joined(kept)
@@ -163,6 +180,6 @@ function webpWithout(bytes: Uint8Array): Bytes | undefined {
 
 const withoutBy = { 'image/jpeg': jpegWithout, 'image/png': pngWithout, 'image/webp': webpWithout }
 
-/** The picture without what a camera or a program wrote beside it: place, device, names, previews. How it is turned stays. `bytes` is a readable picture. Undefined for too many parts. */
+/** The picture without what a camera or a program wrote beside it: place, device, names, previews. How a JPEG is turned stays. `bytes` is a readable picture. Undefined for too many parts. */
 export const withoutMetadata = (bytes: Uint8Array, { contentType }: Readonly<{ contentType: keyof typeof withoutBy }>): Bytes | undefined =>
   withoutBy[contentType](bytes)

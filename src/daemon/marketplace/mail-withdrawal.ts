@@ -14,33 +14,30 @@ export const withdrawnTopic = 'marketplace.withdrawn'
 export const withdrawnMailTopic = 'marketplace.withdrawn-mail'
 
 const Withdrawn = z.object({ itemId: z.string(), withdrawnAt: z.string() })
+/** `after`: organisations up to this id have their jobs. */
+const OfSome = Withdrawn.extend({ after: z.string() })
 const OfUser = Withdrawn.extend({ userId: z.string() })
 
 type Withdrawn = Readonly<{ itemId: string; withdrawnAt: string }>
 
 export const enqueueWithdrawal = ({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, withdrawn: Withdrawn): Promise<void> =>
-  enqueueJob(tx, clock, { topic: withdrawnTopic, payload: withdrawn })
+  enqueueJob(tx, clock, { topic: withdrawnTopic, payload: { ...withdrawn, after: '' } })
 
 const tenantsAtOnce = 100
 
-/** A mail for each user who manages the marketplace of an organisation that has the item. A repeated one keeps its id. */
+/** A mail for each user who manages the marketplace of an organisation that has the item: some organisations, and a job for the others. */
 export const mailThoseWhoHaveIt =
   ({ db, clock, roles }: Pick<MarketplaceDeps, 'db' | 'clock' | 'roles'>): JobHandler =>
-  async (payload, { signal }) => {
-    const withdrawn = Withdrawn.parse(payload)
+  async (payload) => {
+    const { after, ...withdrawn } = OfSome.parse(payload)
     if (!isStill(await findItem(db, withdrawn.itemId), withdrawn)) return
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      signal?.throwIfAborted()
-      after = await db.transaction().execute((tx) => enqueueMails(tx, after as string))
-    }
-
-    async function enqueueMails(tx: Tx, last: string): Promise<string | undefined> {
+    await db.transaction().execute(async (tx) => {
       const tenants = await tx
         .selectFrom('marketplace_subscriptions')
         .select('tenant_id as tenantId')
         .where('item_id', '=', withdrawn.itemId)
         .where('status', '=', 'active')
-        .where('tenant_id', '>', last)
+        .where('tenant_id', '>', after)
         .orderBy('tenant_id')
         .limit(tenantsAtOnce)
         .execute()
@@ -51,8 +48,9 @@ export const mailThoseWhoHaveIt =
         for (const userId of managers)
           await enqueueJob(tx, clock, { topic: withdrawnMailTopic, payload: { ...withdrawn, userId }, pool: 'mail' })
       }
-      return tenants.length < tenantsAtOnce ? undefined : tenants.at(-1)?.tenantId
-    }
+      const last = tenants[tenantsAtOnce - 1]
+      if (last) await enqueueJob(tx, clock, { topic: withdrawnTopic, payload: { ...withdrawn, after: last.tenantId } })
+    })
   }
 
 /** An item that an operator publishes again is not withdrawn any more. */

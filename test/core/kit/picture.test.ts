@@ -91,14 +91,16 @@ const tiff = (turned: number) => [
   ...place,
 ]
 const exif = (turned: number) => segment(0xe1, [...ascii('Exif\0\0'), ...tiff(turned)])
+const jfif = (side: number) =>
+  segment(0xe0, [...ascii('JFIF\0'), 1, 2, 1, 0, 72, 0, 72, side, side, ...Array.from({ length: side * side * 3 }, () => 7)])
 /** A progressive photo with what phones and editors write into it, and a second picture behind its end. */
 const aPhoto = (turned: number, isPlain = false) => {
   const beside = (bytes: readonly number[]) => (isPlain ? [] : bytes)
   const scan = [...segment(0xda, [1, 1, 0, 0, 63, 0]), 1, 0xff, 0, 0xff, 0xd3, 2]
   return Uint8Array.from([
-    ...[0xff, 0xd8, ...segment(0xe0, [...ascii('JFIF'), 0]), ...beside(exif(turned))],
+    ...[0xff, 0xd8, ...jfif(isPlain ? 0 : 2), ...beside([...segment(0xe0, [...ascii('JFXX\0'), ...place]), ...exif(turned)])],
     ...beside([...segment(0xed, [...ascii('Photoshop 3.0\0'), ...place]), ...segment(0xfe, place)]),
-    ...[...segment(0xe2, ascii('ICC_PROFILE\0\x01\x01')), ...beside(segment(0xe2, [...ascii('MPF\0'), ...place]))],
+    ...[...segment(0xe2, [...ascii('ICC_PROFILE\0'), 1, 1]), ...beside(segment(0xe2, [...ascii('MPF\0'), ...place]))],
     ...[...segment(0xee, ascii('Adobe')), ...segment(0xc2, frame(300, 120)), ...scan],
     ...[...beside(segment(0xe1, [...ascii('http://ns.adobe.com/xap/1.0/\0'), ...place])), ...segment(0xc4, [0, 0]), ...scan],
     ...[0xff, 0xd9, ...beside([0xff, 0xd8, ...exif(1), 0xff, 0xd9])],
@@ -142,7 +144,7 @@ test('EXIF and XMP of a WebP are not stored, nor announced', () => {
     const body = [...ascii('WEBP'), ...webpChunk('VP8X', size), ...webpChunk('VP8L', picture), ...more]
     return Uint8Array.from([...ascii('RIFF'), ...little(body.length, 4), ...body])
   }
-  const photo = extended(0x1c, [...webpChunk('EXIF', tiff(1)), ...webpChunk('XMP ', place)])
+  const photo = extended(0x1c, [...webpChunk('EXIF', tiff(1)), ...webpChunk('XMP ', place), ...webpChunk('NOTE', place)])
   expect(contentOf(photo)).toEqual(Buffer.from(extended(0x10, [])))
 })
 
