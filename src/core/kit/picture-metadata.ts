@@ -156,7 +156,7 @@ function pngWithout(bytes: Uint8Array): Bytes | undefined {
   return joined(kept)
 }
 
-/** What a WebP is drawn with. */
+/** The chunks with which a WebP is drawn. */
 const drawnInWebp = ['VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP']
 
 /** In the flags of an extended WebP: it has EXIF, it has XMP. */
