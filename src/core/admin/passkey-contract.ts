@@ -9,7 +9,7 @@ const PasskeyId = z.string().regex(/^pky_[0-9a-z]{20}$/, 'must be a passkey id (
 const PasskeyName = z
   .string()
   .trim()
-  .regex(/^[^\p{C}]{1,40}$/u, 'must be 1 to 40 printable characters')
+  .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,40}$/u, 'must be 1 to 40 printable characters')
 
 const Passkey = z.object({
   id: PasskeyId,
@@ -78,6 +78,7 @@ export const passkeyContract = {
     auth: adminPerson('viewer'),
     query: z.strictObject({ account: AccountId.optional().meta({ description: 'Another account; needs the role admin' }) }),
     returns: z.object({ passkeys: z.array(Passkey) }),
+    problems: ['NOT_FOUND'],
     summary: 'List passkeys, your own or of an account',
   }),
   beginPasskey: endpoint({
