@@ -210,9 +210,9 @@ describe('a crisis, from the alarm to the report', () => {
 
   test('two different people approve; the late task of the custodian is reported, then escalated', async () => {
     const { id } = first
+    const follow = (name: string, after?: string) => school.platform.follow(sessionOf(name).token, after)
     // From the first event on: the warning may have been sent while the daemon restarted.
-    const follow = (name: string, after = '0') => school.platform.follow(sessionOf(name).token, after)
-    const [carl, petra, ben] = await Promise.all([follow('carl'), follow('petra'), follow('ben')])
+    const [carl, petra, ben] = await Promise.all([follow('carl', '0'), follow('petra', '0'), follow('ben')])
     const approve = { elementId: 'approve', action: 'approve' }
     expect((await advance<Problem>('anna', id, approve)).body.code).toBe('FORBIDDEN')
     for (let times = 0; times < 2; times++) expect((await advance('petra', id, approve)).status).toBe(200)
