@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { adminPerson, adminReauthenticated, type Contract, empty, endpoint, open, Timestamp } from '../contract/index.ts'
+import { isVisible, visiblePattern } from '../kit/index.ts'
 import { AccountId, AdminRoleName, SetupStep } from './account.ts'
 
 const base = '/api/admin/v1'
@@ -8,8 +9,11 @@ const PasskeyId = z.string().regex(/^pky_[0-9a-z]{20}$/, 'must be a passkey id (
 
 const PasskeyName = z
   .string()
+  .max(40)
   .trim()
-  .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,40}$/u, 'must be 1 to 40 printable characters')
+  .min(1)
+  .refine(isVisible, 'must not contain control characters')
+  .meta({ pattern: visiblePattern })
 
 const Passkey = z.object({
   id: PasskeyId,
