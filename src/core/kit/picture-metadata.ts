@@ -90,59 +90,16 @@ function orientationIn(segment: Uint8Array): number | undefined {
   return undefined
 }
 
-/** An EXIF segment that says nothing else: one entry of type SHORT. */
+/** An EXIF segment that says nothing else: one entry of type SHORT, in big-endian order. */
+const exifOfOrientation = 'Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0'
+
 function orientationSegment(value: number): Uint8Array {
-  const tiff = [
-    0x4d,
-    0x4d,
-    0,
-    42,
-    0,
-    0,
-    0,
-    8,
-    0,
-    1,
-    orientationTag >> 8,
-    orientationTag & 255,
-    0,
-    3,
-    0,
-    0,
-    0,
-    1,
-    0,
-    value,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-  ]
-  const data = [...'Exif\0\0'].map((letter) => letter.charCodeAt(0)).concat(tiff)
+  const data = [...Array.from(exifOfOrientation, (letter) => letter.charCodeAt(0)), value, 0, 0, 0, 0, 0, 0]
   return Uint8Array.from([0xff, 0xe1, 0, data.length + 2, ...data])
 }
 
 /** The chunks by which a PNG is drawn; all others are text, time, EXIF, or unknown. */
-const drawn = [
-  'IHDR',
-  'PLTE',
-  'IDAT',
-  'IEND',
-  'tRNS',
-  'gAMA',
-  'cHRM',
-  'sRGB',
-  'iCCP',
-  'cICP',
-  'sBIT',
-  'bKGD',
-  'pHYs',
-  'acTL',
-  'fcTL',
-  'fdAT',
-]
+const drawn = 'IHDR PLTE IDAT IEND tRNS gAMA cHRM sRGB iCCP cICP sBIT bKGD pHYs acTL fcTL fdAT'.split(' ')
 
 function pngWithout(bytes: Uint8Array): Bytes | undefined {
   const kept: Uint8Array[] = [bytes.subarray(0, 8)]
