@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { type MailKind, maintenanceMail } from '../../core/maintenance/index.ts'
 import { textLanguageOf } from '../../core/texts/index.ts'
-import { rolesWith } from '../../core/users/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { tenantById } from '../tenants/index.ts'
-import { activeUsersWithRole, findUserById } from '../users/index.ts'
+import { activeUsersWith, findUserById } from '../users/index.ts'
 import type { MaintenanceDeps } from './deps.ts'
 import { type Notice, noticeById } from './notices.repo.ts'
 
@@ -24,9 +23,7 @@ type About = Readonly<{ notice: Notice; kind: MailKind }>
 /** A mail for each user who administers users. No one gets one about an emergency, and none is sent where no mail is set up. */
 export async function enqueueMails({ clock, roles, mailer }: MaintenanceDeps, tx: Tx, { notice, kind }: About): Promise<void> {
   if (!mailer || notice.emergency === 1) return
-  const administrators = new Set<string>()
-  for (const role of rolesWith(roles, 'manageUsers'))
-    for (const id of await activeUsersWithRole(tx, { tenantId: notice.tenant_id, role })) administrators.add(id)
+  const administrators = await activeUsersWith(tx, roles, { tenantId: notice.tenant_id, capability: 'manageUsers' })
   const notified = { maintenanceId: notice.id, kind, startsAt: notice.starts_at, endsBy: notice.ends_by }
   for (const userId of administrators)
     await enqueueJob(tx, clock, { topic: maintenanceMailTopic, payload: { ...notified, userId }, pool: 'mail' })

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { withdrawalMail } from '../../core/marketplace/index.ts'
 import { textLanguageOf } from '../../core/texts/index.ts'
-import { rolesWith } from '../../core/users/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { tenantById } from '../tenants/index.ts'
-import { activeUsersWithRole, findUserById } from '../users/index.ts'
+import { activeUsersWith, findUserById } from '../users/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { findItem, type ItemRecord } from './items.repo.ts'
 import { findSubscription } from './subscriptions.repo.ts'
@@ -42,10 +41,7 @@ export const mailThoseWhoHaveIt =
         .limit(tenantsAtOnce)
         .execute()
       for (const { tenantId } of tenants) {
-        const managers = new Set<string>()
-        for (const role of rolesWith(roles, 'manageMarketplace'))
-          for (const userId of await activeUsersWithRole(tx, { tenantId, role })) managers.add(userId)
-        for (const userId of managers)
+        for (const userId of await activeUsersWith(tx, roles, { tenantId, capability: 'manageMarketplace' }))
           await enqueueJob(tx, clock, { topic: withdrawnMailTopic, payload: { ...withdrawn, userId }, pool: 'mail' })
       }
       const last = tenants[tenantsAtOnce - 1]

@@ -27,7 +27,7 @@ export { passwordSetAt, recordPasswordSet, resetPassword } from './reset-passwor
 export { userResyncJobs, userResyncListener } from './resync-users.ts'
 export { pageOfUsers, userView } from './show-users.ts'
 export { userSyncJobs } from './sync-users.ts'
-export { activeUsersWithRole, findUser, findUserById, hasActiveUser, type UserRecord, usersAfter } from './users.repo.ts'
+export { activeUsersWith, activeUsersWithRole, findUser, findUserById, hasActiveUser, type UserRecord, usersAfter } from './users.repo.ts'
 export { usersRoutes } from './users.routes.ts'
 
 export const usersFeature = feature<UsersDeps>({

@@ -1,5 +1,5 @@
-import type { TenantId, UserId } from '../../core/kit/index.ts'
-import { searchNameOf, searchWords, type UserStatus } from '../../core/users/index.ts'
+import type { Capability, TenantId, UserId } from '../../core/kit/index.ts'
+import { type RoleBook, rolesWith, searchNameOf, searchWords, type UserStatus } from '../../core/users/index.ts'
 import { contains, type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { UserRow } from './users.tables.ts'
 
@@ -69,6 +69,15 @@ export async function activeUsersWithRole(db: DbOrTx, { tenantId, role }: Readon
     .where(contains('roles', JSON.stringify(role)))
     .execute()
   return rows.filter(({ roles }) => (JSON.parse(roles) as string[]).includes(role)).map(({ id }) => id)
+}
+
+type Capable = Readonly<{ tenantId: string; capability: Capability }>
+
+/** Ids of the active users of a tenant with a capability, each once. */
+export async function activeUsersWith(db: DbOrTx, book: RoleBook, { tenantId, capability }: Capable): Promise<string[]> {
+  const found = new Set<string>()
+  for (const role of rolesWith(book, capability)) for (const userId of await activeUsersWithRole(db, { tenantId, role })) found.add(userId)
+  return [...found]
 }
 
 /** Whether an active user of the tenant has the role. */
