@@ -1,19 +1,12 @@
 import { z } from 'zod'
-import { adminPerson, adminReauthenticated, type Contract, empty, endpoint, open, Timestamp } from '../contract/index.ts'
-import { isVisible, visiblePattern } from '../kit/index.ts'
+import { adminPerson, adminReauthenticated, type Contract, empty, endpoint, open, shownLine, Timestamp } from '../contract/index.ts'
 import { AccountId, AdminRoleName, SetupStep } from './account.ts'
 
 const base = '/api/admin/v1'
 
 const PasskeyId = z.string().regex(/^pky_[0-9a-z]{20}$/, 'must be a passkey id (see `tenantry accounts passkeys <account>`)')
 
-const PasskeyName = z
-  .string()
-  .max(40)
-  .trim()
-  .min(1)
-  .refine(isVisible, 'must not contain control characters')
-  .meta({ pattern: visiblePattern })
+const PasskeyName = shownLine(40)
 
 const Passkey = z.object({
   id: PasskeyId,

@@ -51,6 +51,7 @@ export {
   pagingBy,
   parsePart,
   parseQuery,
+  shownLine,
   TimeInput,
   Timestamp,
   YesNo,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { capabilities, type FieldReason, plural, problem } from '../kit/index.ts'
+import { capabilities, type FieldReason, isVisible, plural, problem, visiblePattern } from '../kit/index.ts'
 
 export const Capability = z.enum(capabilities)
 export type Capability = z.infer<typeof Capability>
@@ -129,6 +129,10 @@ function inUtc(time: string): string {
 
 /** Years that an offset leads out of have no four digits. */
 const maxIsoLength = '9999-12-31T23:59:59.999Z'.length
+
+/** One line of at most `max` characters that shows all that is in it, without the space at its ends. */
+export const shownLine = (max: number) =>
+  z.string().max(max).trim().min(1).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
 
 /** A time in a request, with any offset. It becomes UTC with milliseconds: stored times are compared as text. */
 export const TimeInput = z.iso

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Timestamp } from '../contract/index.ts'
-import { isVisible, problem, visiblePattern } from '../kit/index.ts'
+import { shownLine, Timestamp } from '../contract/index.ts'
+import { problem } from '../kit/index.ts'
 import { checkPrice, PriceModel } from './pricing.ts'
 
 export const ItemType = z.enum(['flow', 'app'])
@@ -27,10 +27,6 @@ export function changesStatus(slug: string, { from, to }: Readonly<{ from: ItemS
   throw problem('INVALID_TRANSITION', `Item ${slug} is ${from}; it cannot become ${to}. fix: change it to ${allowed.join(' or ')} first`)
 }
 
-/** One line that shows all that is in it. */
-export const line = (max: number) =>
-  z.string().max(max).trim().min(1).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
-
 /** Text of several lines. */
 export const paragraph = (max: number) =>
   z
@@ -56,9 +52,9 @@ const oneEmoji =
 
 /** Fields of an item that its vendor writes. */
 export const itemFields = {
-  name: line(120),
+  name: shownLine(120),
   description: paragraph(10_000),
-  iconEmoji: line(40).refine((text) => oneEmoji.test(text), 'must be one emoji, such as 👋'),
+  iconEmoji: shownLine(40).refine((text) => oneEmoji.test(text), 'must be one emoji, such as 👋'),
   category: ItemCategory,
 }
 

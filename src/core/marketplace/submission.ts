@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { FlowBundle } from '../boards/index.ts'
-import { Email, Timestamp } from '../contract/index.ts'
+import { Email, shownLine, Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
 import { Permission } from '../modules/index.ts'
-import { ItemCategory, ItemType, ItemVersion, itemFields, line, paragraph } from './item.ts'
+import { ItemCategory, ItemType, ItemVersion, itemFields, paragraph } from './item.ts'
 import { checkPrice, PriceModel } from './pricing.ts'
 import { Screenshot } from './screenshot.ts'
 import { Country } from './vendor.ts'
@@ -36,8 +36,8 @@ export function submissionAfter(id: string, { from, action }: Readonly<{ from: S
 
 export const AppBundle = z.strictObject({
   manifest: z.strictObject({
-    moduleKey: line(80),
-    featureFlag: line(80),
+    moduleKey: shownLine(80),
+    featureFlag: shownLine(80),
     permissions: z.array(Permission).max(Permission.options.length),
   }),
 })
@@ -54,7 +54,7 @@ const content = {
 }
 
 const sender = {
-  vendorName: line(120),
+  vendorName: shownLine(120),
   vendorEmail: Email,
   vendorCountry: Country.default('DE').meta({ description: 'ISO 3166-1 alpha-2' }),
 }

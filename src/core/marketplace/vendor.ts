@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { Email, Timestamp } from '../contract/index.ts'
+import { Email, shownLine, Timestamp } from '../contract/index.ts'
 import { countries } from './countries.ts'
-import { line } from './item.ts'
 
 /** ISO 3166-1 alpha-2. */
 export const Country = z.enum(countries, 'must be a country code of ISO 3166-1, such as DE')
@@ -17,7 +16,7 @@ export const feeHundredths = (percent: number): number => Math.round(percent * 1
 const AccountStatus = z.enum(['pending', 'active', 'restricted'])
 
 export const NewVendor = z.strictObject({
-  name: line(120),
+  name: shownLine(120),
   contactEmail: Email,
   country: Country.default('DE'),
   applicationFeePercent: FeePercent.default(defaultFeePercent),
@@ -26,7 +25,7 @@ export type NewVendor = Readonly<z.infer<typeof NewVendor>>
 
 export const VendorChange = z
   .strictObject({
-    name: line(120).optional(),
+    name: shownLine(120).optional(),
     contactEmail: Email.optional(),
     country: Country.optional(),
     applicationFeePercent: FeePercent.optional(),

@@ -1,13 +1,9 @@
 import { z } from 'zod'
-import { Email, Timestamp } from '../contract/index.ts'
-import { isVisible, visiblePattern } from '../kit/index.ts'
+import { Email, shownLine, Timestamp } from '../contract/index.ts'
 import { ModuleManifest } from '../modules/index.ts'
 
 /** Limits of one developer. */
 export const storeLimits = { openSubmissions: 3, uploadsADay: 10, bytes: 500 * 1024 * 1024 } as const
-
-const line = (max: number) =>
-  z.string().max(max).trim().min(1).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
 
 export const NewDeveloper = z.strictObject({
   inviteCode: z
@@ -16,8 +12,8 @@ export const NewDeveloper = z.strictObject({
     .optional()
     .meta({ description: 'A one-use code from an operator; not needed where registration is open' }),
   email: Email,
-  name: line(100),
-  organization: line(200),
+  name: shownLine(100),
+  organization: shownLine(200),
 })
 export type NewDeveloper = Readonly<z.infer<typeof NewDeveloper>>
 

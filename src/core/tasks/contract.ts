@@ -1,16 +1,12 @@
 import { z } from 'zod'
-import { type Contract, endpoint, Paging, platform, TimeInput } from '../contract/index.ts'
-import { isVisible, visiblePattern } from '../kit/index.ts'
+import { type Contract, endpoint, Paging, platform, shownLine, TimeInput } from '../contract/index.ts'
 import { Task, TaskStatus } from './task.ts'
 
 const base = '/api/platform/v1/tasks'
 const one = z.object({ id: z.string().min(1).max(100) })
 
-const line = (most: number) =>
-  z.string().max(most).trim().min(1).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
-
-export const TaskTitle = line(200)
-export const OuterTaskId = line(100)
+export const TaskTitle = shownLine(200)
+export const OuterTaskId = shownLine(100)
 export const AssignedRole = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,78}[A-Za-z0-9]$/, 'must be the name of a role such as teacher or SCHOOL_PRINCIPAL')
